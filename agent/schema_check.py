@@ -1,0 +1,290 @@
+"""Arguments against a stored JSON Schema, without the tool's code: what is expected, and where.
+
+Owns the wording of expectations: forms, refused edits and the model read the same. A found value is never named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, time, timedelta
+from functools import lru_cache
+from itertools import islice
+from typing import Annotated, Any, cast
+
+from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
+from pydantic import AnyUrl, JsonValue, StringConstraints, TypeAdapter
+from pydantic import ValidationError as NotValid
+from pydantic_core import SchemaError as BadPattern
+from referencing import Registry
+from referencing.exceptions import Unresolvable
+
+from agent.canonical import canonical
+from agent.schema import Node, child, forms
+
+MOST_PROBLEMS = 32
+MOST_CHOICES = 20
+
+BROKEN = "The stored schema cannot be read, so nothing can be checked against it."
+UNKNOWN_FIELD = "Not a field of this tool."
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing that is wrong: where (dotted, `""` for the whole), and what was expected there."""
+
+    path: str
+    expectation: str
+    missing: bool = False
+    unknown: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """As it stands under a form's field."""
+        if self.unknown:
+            return UNKNOWN_FIELD
+        return self.expectation[:1].upper() + self.expectation[1:] + "."
+
+    @property
+    def complaint(self) -> str:
+        """As a model reads it."""
+        place = self.path or "arguments"
+        if self.unknown:
+            return f"{place}: not an argument of this tool"
+        return f"{place}: {'missing; ' if self.missing else ''}{self.expectation} expected"
+
+
+def check_schema(schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonValue]) -> dict[str, str]:
+    """What is wrong with arguments, by path, in full sentences; empty when nothing is.
+
+    A schema that cannot be read refuses everything: the answer is then under `""`.
+    """
+    try:
+        Draft202012Validator.check_schema(schema)
+        found = problems_of(schema, dict(arguments))
+        # The first of a path's problems: each later one repeats it or follows from it.
+        return {problem.path: problem.sentence for problem in reversed(found)}
+    except (SchemaError, Unresolvable, RecursionError, re.error, TypeError, AttributeError):
+        return {"": BROKEN}
+
+
+def problems_of(schema: Node, arguments: JsonValue) -> list[Problem]:
+    """What is wrong, in the order of the schema; at most the first few."""
+    checker = _Validator(schema, format_checker=_FORMATS, registry=_NO_OTHER_DOCUMENTS)
+    found = (problem for error in checker.iter_errors(arguments) for problem in _problems(schema, error))
+    return list(dict.fromkeys(islice(found, MOST_PROBLEMS)))
+
+
+# --- expectations ---------------------------------------------------------------------------------------------
+
+
+def expectation(root: Node, node: Node) -> str:
+    """What a schema takes, in words: `a whole number from 1 to 5000`."""
+    phrases = dict.fromkeys(_phrase(form) for form in forms(root, node))
+    # "nothing" reads best at the end.
+    ordered = sorted(phrases, key=lambda phrase: phrase == _PHRASES["null"]({}))
+    return " or ".join(ordered)
+
+
+def _phrase(form: Node) -> str:
+    if "const" in form:
+        return f"exactly {_choice(form['const'])}"
+    choices = form.get("enum")
+    if isinstance(choices, list):
+        more = f" or {len(choices) - MOST_CHOICES} others" if len(choices) > MOST_CHOICES else ""
+        return f"one of: {', '.join(map(_choice, choices[:MOST_CHOICES]))}{more}"
+    kind = form.get("type")
+    return _PHRASES[kind](form) if isinstance(kind, str) and kind in _PHRASES else "a value"
+
+
+def _choice(value: JsonValue) -> str:
+    return value if isinstance(value, str) and value else canonical(value).decode()
+
+
+def _whole_number(form: Node) -> str:
+    low, high = _bound(form, "minimum", "exclusiveMinimum", 1), _bound(form, "maximum", "exclusiveMaximum", -1)
+    return f"a whole number{_range(low, high)}{_steps(form)}"
+
+
+def _bound(form: Node, inclusive: str, exclusive: str, step: int) -> JsonValue:
+    limit = form.get(exclusive)
+    return limit + step if isinstance(limit, int) else form.get(inclusive)
+
+
+def _number(form: Node) -> str:
+    above, below = form.get("exclusiveMinimum"), form.get("exclusiveMaximum")
+    limits = [f"above {_shown(above)}"] if above is not None else []
+    limits += [f"below {_shown(below)}"] if below is not None else []
+    sides = f" {' and '.join(limits)}" if limits else ""
+    return f"a number{sides}{_range(form.get('minimum'), form.get('maximum'))}{_steps(form)}"
+
+
+def _range(low: JsonValue, high: JsonValue) -> str:
+    if low is not None and high is not None:
+        return f" from {_shown(low)} to {_shown(high)}"
+    if low is not None:
+        return f" of at least {_shown(low)}"
+    return f" of at most {_shown(high)}" if high is not None else ""
+
+
+def _steps(form: Node) -> str:
+    step = form.get("multipleOf")
+    return f" in steps of {_shown(step)}" if step is not None else ""
+
+
+def _shown(limit: JsonValue) -> str:
+    return canonical(limit).decode()
+
+
+def _text(form: Node) -> str:
+    named = _FORMAT_PHRASES.get(str(form.get("format")))
+    if named:
+        return named
+    pattern = form.get("pattern")
+    matching = f" that matches {pattern}" if isinstance(pattern, str) else ""
+    return f"a text{_count(form, 'minLength', 'maxLength', 'character')}{matching}"
+
+
+def _list(form: Node) -> str:
+    return f"a list{_count(form, 'minItems', 'maxItems', 'item')}"
+
+
+def _count(form: Node, least: str, most: str, noun: str) -> str:
+    low, high = form.get(least) or None, form.get(most)
+    if low is None and high is None:
+        return ""
+    several = (high if high is not None else low) != 1
+    if low == high:
+        return f" of {_shown(low)} {noun}{'s' if several else ''}"
+    between = _range(low, high).replace(" from ", " of ")
+    return f"{between} {noun}{'s' if several else ''}"
+
+
+_PHRASES: Mapping[str, Callable[[Node], str]] = {
+    "integer": _whole_number,
+    "number": _number,
+    "string": _text,
+    "boolean": lambda form: "true or false",
+    "null": lambda form: "nothing (null)",
+    "array": _list,
+    "object": lambda form: "an object with fields",
+}
+
+_FORMAT_PHRASES = {
+    "date": "a date like 2026-12-03",
+    "date-time": "a date and time like 2026-12-03T09:00:00Z",
+    "time": "a time like 09:00:00",
+    "duration": "a duration like PT15M",
+    "email": "an e-mail address",
+    "uuid": "a UUID",
+    "uri": "a web address like https://example.com",
+}
+
+
+# --- finding ------------------------------------------------------------------------------------------------
+
+
+def _problems(root: Node, error: ValidationError) -> Iterator[Problem]:
+    path = [str(step) for step in error.absolute_path]
+    node = cast(Node, error.schema)
+    if error.validator in ("anyOf", "oneOf") and (deeper := _branch(error)):
+        for inner in deeper:
+            yield from _problems(root, inner)
+    elif error.validator == "required":
+        yield from _missing(root, node, path, cast(Mapping[str, JsonValue], error.instance))
+    elif error.validator == "additionalProperties" and error.validator_value is False:
+        declared = child(node, "properties") or {}
+        for name in cast(Mapping[str, JsonValue], error.instance):
+            if name not in declared:
+                yield Problem(_dotted([*path, name]), UNKNOWN_FIELD, unknown=True)
+    else:
+        yield Problem(_dotted(path), expectation(root, node))
+
+
+def _missing(root: Node, node: Node, path: list[str], found: Mapping[str, JsonValue]) -> Iterator[Problem]:
+    properties = child(node, "properties") or {}
+    for name in cast(list[str], node["required"]):
+        if name not in found:
+            wanted = expectation(root, child(properties, name) or {})
+            yield Problem(_dotted([*path, name]), wanted, missing=True)
+
+
+def _branch(error: ValidationError) -> list[ValidationError]:
+    """The errors of the one alternative that the value was meant to be: the only one whose own type fits."""
+    branches: dict[object, list[ValidationError]] = {}
+    for inner in error.context or []:
+        branches.setdefault(inner.relative_schema_path[0], []).append(inner)
+    meant = [errors for errors in branches.values() if not any(map(_is_other_kind, errors))]
+    return meant[0] if len(meant) == 1 and len(branches) > 1 else []
+
+
+def _is_other_kind(error: ValidationError) -> bool:
+    return not error.relative_path and error.validator in ("type", "enum", "const")
+
+
+def _dotted(path: Sequence[str]) -> str:
+    """A path as it may stand in a message: names short, and on one line."""
+    return ".".join(ascii(step[:64])[1:-1] if not step[:64].isprintable() else step[:64] for step in path)
+
+
+# --- the validator --------------------------------------------------------------------------------------------
+
+_NO_OTHER_DOCUMENTS: Registry[Any] = Registry()
+"""A stored schema that refers to an address must not make us fetch it."""
+
+_FORMATS = FormatChecker(("email", "ipv4", "ipv6", "uuid"))
+
+_READ_BY_PYDANTIC: Mapping[str, type] = {
+    "date": date,
+    "date-time": datetime,
+    "time": time,
+    "duration": timedelta,
+    "uri": AnyUrl,
+}
+"""Formats as the tools themselves read them: what a form accepts, the tool takes."""
+
+
+def _reads(kind: type) -> Callable[[object], bool]:
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+
+    def check(value: object) -> bool:
+        if isinstance(value, str):
+            adapter.validate_json(canonical(value), strict=True)
+        return True
+
+    return check
+
+
+for _name, _kind in _READ_BY_PYDANTIC.items():
+    _FORMATS.checks(_name, raises=NotValid)(_reads(_kind))
+
+
+def _pattern(validator: Any, pattern: str, instance: object, schema: Node) -> Iterator[ValidationError]:
+    if isinstance(instance, str) and not _matches(pattern, instance):
+        yield ValidationError("does not match")
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """By pydantic's engine, which needs linear time and which the tool itself uses; by Python's where that cannot."""
+    adapter = _pattern_adapter(pattern)
+    if adapter is None:
+        return re.search(pattern, text) is not None
+    try:
+        adapter.validate_python(text)
+    except NotValid:
+        return False
+    return True
+
+
+@lru_cache(maxsize=256)
+def _pattern_adapter(pattern: str) -> TypeAdapter[str] | None:
+    try:
+        return TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+    except BadPattern:
+        return None
+
+
+_Validator = extend(Draft202012Validator, {"pattern": _pattern})

@@ -1,0 +1,89 @@
+"""The doorbell: says that a queue is worth a look, to this process at once and to others by pub/sub.
+
+Owns the subscription and who listens. It only saves latency: rings get lost, and nothing depends on them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import cast
+
+from redis.exceptions import RedisError
+
+from gateway.errors import SignoffError
+from gateway.ports import Ring
+from gateway.store.command import pack
+from gateway.store.keys import BELL
+from gateway.store.links import Greeting, NewLink, dial
+from gateway.store.wire import Link
+
+_PAUSE_S = 0.5
+
+
+class Bell:
+    def __init__(self, new_link: NewLink, greeting: Greeting) -> None:
+        self._new_link = new_link
+        self._greeting = greeting
+        self._listeners: set[_Listener] = set()
+        self._hearing: asyncio.Task[None] | None = None
+
+    def ring(self, ring: Ring) -> None:
+        """To the listeners of this process, without a way through the server."""
+        for listener in self._listeners:
+            listener.hear(ring)
+
+    async def listen(self) -> AsyncIterator[Ring]:
+        listener = _Listener()
+        self._listeners.add(listener)
+        if self._hearing is None:
+            self._hearing = asyncio.create_task(self._hear_others(), name="store bell")
+        try:
+            while True:
+                for ring in await listener.heard():
+                    yield ring
+        finally:
+            self._listeners.discard(listener)
+
+    async def close(self) -> None:
+        if self._hearing:
+            self._hearing.cancel()
+            await asyncio.wait({self._hearing})
+
+    async def _hear_others(self) -> None:
+        while True:
+            try:
+                link = await dial(self._new_link, self._greeting)
+                try:
+                    await self._subscribe(link)
+                finally:
+                    await link.disconnect(nowait=True)
+            except (RedisError, OSError, SignoffError):
+                # Whoever needs the store sees the same with its next call and says so.
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _subscribe(self, link: Link) -> None:
+        await link.send_packed_command(pack(b"SUBSCRIBE", BELL), check_health=False)
+        while True:
+            kind, _, payload = await link.read_response(disable_decoding=True, timeout=float("inf"))
+            if kind == b"message":
+                partition, _, queue = cast(bytes, payload).decode().partition(" ")
+                self.ring(Ring(int(partition), queue))
+
+
+class _Listener:
+    """Keeps each ring once, however often it is heard before anybody asks."""
+
+    def __init__(self) -> None:
+        self._rings: dict[Ring, None] = {}
+        self._some = asyncio.Event()
+
+    def hear(self, ring: Ring) -> None:
+        self._rings[ring] = None
+        self._some.set()
+
+    async def heard(self) -> list[Ring]:
+        await self._some.wait()
+        self._some.clear()
+        rings, self._rings = list(self._rings), {}
+        return rings

@@ -1,0 +1,1 @@
+"""Where people meet the gateway: one folder a channel, both directions. No channel imports another."""
