@@ -64,6 +64,11 @@ def capture(*, tenant: str, tool: str, schema_hash: str, arguments: object) -> A
     return Action(tenant, tool, schema_hash, text.decode(), _digest(tenant, tool, schema_hash, text))
 
 
+def schema_hash(schema: JsonValue) -> str:
+    """What stands for a tool's schema in its actions: SHA-256, in hex, over its canonical JSON."""
+    return sha256(canonical(schema)).hexdigest()
+
+
 def verify(action: Action) -> bool:
     """Whether an action is one that `capture` could have made: canonical arguments, and the digest of just these."""
     try:

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from json.encoder import encode_basestring
-from typing import cast
+from typing import Any, cast
 
 import rfc8785
 from pydantic import JsonValue
@@ -76,7 +76,7 @@ def canonical(value: JsonValue) -> bytes:
     `1` and `1.0` are the same number; `1` and `true` are not the same value. Raises NotFaithful.
     """
     try:
-        return rfc8785.dumps(cast("rfc8785._impl._Value", value))
+        return rfc8785.dumps(cast(Any, value))
     except (rfc8785.CanonicalizationError, UnicodeEncodeError) as error:
         raise NotFaithful("not faithful JSON; copy it with copy_faithfully to see where") from error
     except RecursionError:

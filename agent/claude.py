@@ -111,7 +111,10 @@ class Claude:
 
 
 def _from_environment() -> AsyncAnthropic:
-    client = AsyncAnthropic()
+    try:
+        client = AsyncAnthropic()
+    except CredentialsError as error:
+        raise ClaudeNotConfigured(f"the configured Anthropic credentials cannot be used: {error}") from error
     if not (client.api_key or client.auth_token or client.credentials):
         raise ClaudeNotConfigured(
             "set ANTHROPIC_API_KEY, or pass a client: Claude(client=AsyncAnthropic(...))"

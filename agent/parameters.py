@@ -1,7 +1,7 @@
 """A function's parameters as the arguments of a tool: JSON Schema, strict validation, and back to Python values.
 
-Owns the reading of a signature, and its refusals. Validation is strict and on JSON: `"5000"` is no number, `true` is not
-`1`, and a field that nobody declared is refused at every level, so that what is shown is all there is.
+Owns the reading of a signature, and its refusals. Validation is strict and on JSON: `"5000"` is no number, `true` is
+not `1`, and a field that nobody declared is refused at every level, so that what is shown is all there is.
 """
 
 from __future__ import annotations
@@ -15,16 +15,28 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, c
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
-from pydantic_core import ErrorDetails, PydanticSerializationError, core_schema, list_all_errors
+from pydantic_core import PydanticSerializationError, core_schema
 
 from agent.canonical import NotFaithful, canonical, copy_faithfully
 from agent.docstring import Docstring
 from agent.schema_check import problems_of
 from agent.tool_error import InvalidArguments, ToolDefinitionError
 
-_WITHOUT_VALUE = frozenset(
-    known["type"] for known in list_all_errors() if known["message_template_python"].startswith("Input should be ")
-) - {"literal_error", "enum"}
+_OBJECTIONS: Mapping[str, str] = {
+    "decimal_type": "a decimal number expected",
+    "decimal_parsing": "a decimal number expected",
+    "decimal_max_digits": "a decimal number with fewer digits expected",
+    "decimal_max_places": "a decimal number with fewer decimal places expected",
+    "decimal_whole_digits": "a decimal number with fewer digits expected",
+    "date_past": "a date in the past expected",
+    "date_future": "a date in the future expected",
+    "datetime_past": "a time in the past expected",
+    "datetime_future": "a time in the future expected",
+    "timezone_aware": "a time with a time zone expected",
+    "timezone_naive": "a time without a time zone expected",
+}
+"""What pydantic checks and JSON Schema cannot say. Its own messages are not passed on: some hold the value."""
+_REFUSED = "refused by the tool's own rule"
 _BY_KEYWORD = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -47,7 +59,9 @@ class Parameters:
             normal = self._normalized(given)
             # What is approved is validated again before it runs: by then it is too late to find out that it changes.
             if normal != given and self._normalized(normal) != normal:
-                raise InvalidArguments("the arguments change each time they are read; the tool's types are at fault")
+                raise InvalidArguments(
+                    "the arguments change each time they are read; the tool's types are at fault"
+                )
         except NotFaithful as error:
             raise InvalidArguments(str(error)) from None
         return normal
@@ -70,15 +84,17 @@ class Parameters:
             raise InvalidArguments(self._complaint(arguments, error)) from None
 
     def _complaint(self, arguments: JsonValue, error: ValidationError) -> str:
-        """What is wrong, in the schema's terms; where the schema has no objection, in pydantic's."""
+        """What is wrong, in the schema's terms; where the schema has no objection, which argument and why."""
         problems = problems_of(self.schema, arguments)
         if problems:
             return "; ".join(problem.complaint for problem in problems)
         found = error.errors(include_input=False, include_context=False, include_url=False)[0]
-        return f"{_argument(found['loc'], self.names)}: {_objection(found)}"
+        return f"{_argument(found['loc'], self.names)}: {_OBJECTIONS.get(found['type'], _REFUSED)}"
 
 
-def read_parameters(function: Callable[..., object], doc: Docstring, *, name: str, context: type) -> Parameters:
+def read_parameters(
+    function: Callable[..., object], doc: Docstring, *, name: str, context: type
+) -> Parameters:
     """Read a signature. Raises ToolDefinitionError for what cannot be a tool's."""
     signature = inspect.signature(function)
     hints = _hints(function)
@@ -98,12 +114,6 @@ def read_parameters(function: Callable[..., object], doc: Docstring, *, name: st
 def _argument(place: tuple[int | str, ...], names: tuple[str, ...]) -> str:
     """Which argument an error is about. What follows in its place may be names of types, which nobody passed."""
     return str(place[0]) if place and place[0] in names else "arguments"
-
-
-def _objection(error: ErrorDetails) -> str:
-    """pydantic's own words, where they cannot contain the value."""
-    expected = error["msg"].removeprefix("Input should be ")
-    return f"{expected} expected" if error["type"] in _WITHOUT_VALUE else "refused by the tool's own rule"
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:
@@ -158,6 +168,11 @@ def _schema(model: type[BaseModel]) -> dict[str, JsonValue]:
         schema = copy_faithfully(model.model_json_schema(schema_generator=_Schema))
     except (PydanticUserError, NotFaithful) as error:
         raise ToolDefinitionError(f"a parameter's type has no JSON Schema: {_first_line(error)}") from error
+    # Masked when it is dumped, a secret would reach the tool as asterisks. Within a string these quotes are escaped.
+    if b'"writeOnly":true' in canonical(schema):
+        raise ToolDefinitionError(
+            "a secret type is masked on its way to the tool: use str, and redact=[...] to hide it"
+        )
     return cast(dict[str, JsonValue], schema)
 
 

@@ -1,7 +1,7 @@
 """The one redactor: what must not be seen, hidden in every sink.
 
-Owns how declared paths reach into data, the marker, and what becomes of a hidden value that turns up elsewhere. A path is
-names joined by dots (`payment.token`); lists are passed through element by element (`items.secret`). Where a path
+Owns how declared paths reach into data, the marker, and what becomes of a hidden value that turns up elsewhere. A path
+is names joined by dots (`payment.token`); lists are passed through element by element (`items.secret`). Where a path
 leads through something that has no fields, that something is hidden whole. Nothing here changes what a tool gets.
 """
 
@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
+
+from agent.schema import Node, Reach, reach
+from agent.tool_error import ToolDefinitionError
 
 REDACTED = "[REDACTED]"
 
@@ -41,6 +44,25 @@ class LockedFieldChanged(ValueError):
         self.path = path
 
 
+def check_paths(option: str, paths: Sequence[str], schema: Node | None) -> tuple[str, ...]:
+    """The paths, if they are ones and, as far as a schema tells, lead somewhere. Raises ToolDefinitionError.
+
+    A path that hides nothing is a secret that is shown.
+    """
+    if isinstance(paths, str):
+        raise ToolDefinitionError(f"{option}: a list of paths expected, not one text")
+    for path in paths:
+        if not _is_path(path):
+            raise ToolDefinitionError(
+                f"{option}: {path!r} is not a path; write names joined by dots, and leave lists out (items.secret)"
+            )
+        if schema is not None and reach(schema, path.split("."), through_lists=True) is Reach.MISSING:
+            raise ToolDefinitionError(
+                f"{option}: {path!r} leads to no parameter, or to no declared field of one"
+            )
+    return tuple(paths)
+
+
 def redact(arguments: Mapping[str, JsonValue], paths: Iterable[str]) -> dict[str, JsonValue]:
     """The arguments with the marker in place of each value that a path leads to; an absent field stays absent.
 
@@ -53,7 +75,7 @@ def redact(arguments: Mapping[str, JsonValue], paths: Iterable[str]) -> dict[str
 
 
 def redact_value(value: JsonValue, paths: Iterable[str]) -> JsonValue:
-    """The same for any JSON, such as a tool's result: a text or a number that paths are declared for is hidden whole."""
+    """The same for any JSON, such as a tool's result: a text or a number that has no fields is hidden whole."""
     for steps in _steps(paths):
         value = _hide(value, steps)
     return value
@@ -99,6 +121,17 @@ def scrub(text: str, secrets: frozenset[str]) -> str:
         anyone = "|".join(re.escape(secret) for secret in sorted(found, key=len, reverse=True))
         text = re.sub(anyone, REDACTED, text)
     return _without_cut_secret(text, secrets) if text.endswith(ELLIPSIS) else text
+
+
+def _is_path(path: object) -> bool:
+    """An index is no name: lists are passed through, so a path with one in it would hide nothing."""
+    if not isinstance(path, str):
+        return False
+    steps = path.split(".")
+    return all(
+        step and not step.isdecimal() and not set(step) & set("[]*") and step == step.strip()
+        for step in steps
+    )
 
 
 # --- reaching ------------------------------------------------------------------------------------------------

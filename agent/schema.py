@@ -60,13 +60,17 @@ def _reach_in(root: Node, form: Node, steps: tuple[str, ...], through_lists: boo
     if form.get("type") == "object" and isinstance(others, dict):
         return min(Reach.UNKNOWN, _reach(root, others, steps[1:], through_lists))
     kind = form.get("type", "object")
-    closed = others is False or (isinstance(kind, str) and kind != "object") or "enum" in form or "const" in form
+    closed = (
+        others is False or (isinstance(kind, str) and kind != "object") or "enum" in form or "const" in form
+    )
     return Reach.MISSING if closed else Reach.UNKNOWN
 
 
 def _items(form: Node) -> list[Node]:
     prefix = form.get("prefixItems")
-    items = [item for item in prefix if isinstance(item, dict)] if isinstance(prefix, list) else []
+    items: list[Node] = (
+        [item for item in prefix if isinstance(item, dict)] if isinstance(prefix, list) else []
+    )
     rest = child(form, "items")
     return [*items, rest] if rest is not None else items or [{}]
 
@@ -79,7 +83,9 @@ def _forms(root: Node, node: Node, references: int) -> Iterator[Node]:
         else:
             yield {}
         return
-    alternatives = [alternative for key in ("anyOf", "oneOf", "allOf") for alternative in _list(node.get(key))]
+    alternatives = [
+        alternative for key in ("anyOf", "oneOf", "allOf") for alternative in _list(node.get(key))
+    ]
     if not alternatives or "properties" in node:
         yield node
     for alternative in alternatives:

@@ -50,13 +50,11 @@ def read_sentence(template: str, *, schema: Node, redact: Sequence[str]) -> Sent
     """Check a template. Raises ToolDefinitionError, naming the placeholder that cannot be."""
     if not template.strip() or len(template.splitlines()) != 1 or len(template) > LONGEST_TEMPLATE:
         raise ToolDefinitionError(f"ask: one line of 1 to {LONGEST_TEMPLATE} characters expected")
-    parts: list[str | Placeholder] = []
-    for piece in _PIECES.finditer(template):
-        parts.append(_part(piece))
+    parts = tuple(_part(piece) for piece in _PIECES.finditer(template))
     for part in parts:
         if isinstance(part, Placeholder):
             _check(part, schema, redact)
-    return Sentence(tuple(parts))
+    return Sentence(parts)
 
 
 def _part(piece: re.Match[str]) -> str | Placeholder:

@@ -16,6 +16,7 @@ from agent import told
 from agent.ids import AttemptId
 from agent.messages import ResultStatus
 from agent.moves import (
+    CallEvent,
     CallModel,
     Conclude,
     Event,
@@ -128,7 +129,8 @@ class Drive:
             now_ms=self.means.clock.now_ms(),
         )
         transcript = await self.means.transcripts.upto(run.session_id, run.length)
-        live = {call for call in self.underway.values() if call}
+        told = {event.call_id for event in events if isinstance(event, CallEvent)}
+        live = {call for call in self.underway.values() if call} | told
         plan = Plan(setting=setting, snapshot=self.snapshot, transcript=transcript, live=live)
         await plan.follow(events, fresh=fresh)
         return plan

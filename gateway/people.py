@@ -34,11 +34,11 @@ class People:
 
     def __init__(self, persons: Iterable[Person]) -> None:
         everybody = tuple(persons)
-        _refuse_look_alikes("id", ((p.id, p.id) for p in everybody))
-        _refuse_look_alikes("name", ((p.name, p.id) for p in everybody))
+        _refuse_look_alikes("an id", ((p.id, p) for p in everybody))
+        _refuse_look_alikes("a name", ((p.name, p) for p in everybody))
         for channel in sorted({channel for p in everybody for channel in p.identities}):
-            known = ((p.identities[channel], p.id) for p in everybody if channel in p.identities)
-            _refuse_look_alikes(f"{channel} identity", known)
+            known = ((p.identities[channel], p) for p in everybody if channel in p.identities)
+            _refuse_look_alikes(f"an identity on {channel}", known)
         self._by_id = {p.id: p for p in everybody}
         self._by_identity = {(c, identity): p for p in everybody for c, identity in p.identities.items()}
 
@@ -62,17 +62,17 @@ class People:
         return known + tuple(sorted(id for id in wanted if id not in self._by_id))
 
 
-def _refuse_look_alikes(what: str, known: Iterable[tuple[str, PersonId]]) -> None:
+def _refuse_look_alikes(what: str, known: Iterable[tuple[str, Person]]) -> None:
     """`known` pairs what could be mistaken with whose it is. The text itself stays out of the message."""
-    taken: dict[str, PersonId] = {}
+    taken: dict[str, Person] = {}
     for text, person in known:
         if not _looks(text):
-            raise AmbiguousPeople(f"people.{person}: expected a visible {what}; got an empty one")
+            raise AmbiguousPeople(f"people.{person.id}: expected {what} that can be seen; got an empty one")
         for look in _looks(text):
             other = taken.setdefault(look, person)
             if other is not person:
                 raise AmbiguousPeople(
-                    f"people.{person} and people.{other}: expected a {what} that nobody can take for another's;"
+                    f"people.{person.id} and people.{other.id}: expected {what} that nobody can take for another's;"
                     " these two are the same, or look the same. Change one of them"
                 )
 

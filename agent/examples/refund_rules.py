@@ -79,10 +79,9 @@ RULES: tuple[Rule, ...] = (report, give_up, status, refund, thanks, otherwise(HE
 
 def _wanted(conversation: Conversation) -> tuple[Wish, ...]:
     """The refunds that this message asks for, completed by earlier messages and by answers to our questions."""
-    wishes = read_wishes(conversation.said)
-    if len(wishes) > 1:
-        return wishes
-    wish = wishes[0]
+    wish, *others = read_wishes(conversation.said)
+    if others:
+        return (wish, *others)
     earlier = _earlier(conversation, wish)
     if not (wish.order_id or wants_refund(conversation.said) or (earlier and wish.amounts)):
         return ()

@@ -67,8 +67,13 @@ class Bell:
         while True:
             kind, _, payload = await link.read_response(disable_decoding=True, timeout=float("inf"))
             if kind == b"message":
-                partition, _, queue = cast(bytes, payload).decode().partition(" ")
-                self.ring(Ring(int(partition), queue))
+                self._heard(cast(bytes, payload))
+
+    def _heard(self, payload: bytes) -> None:
+        """Anybody may publish there: what is not a ring is nothing."""
+        partition, _, queue = payload.decode(errors="replace").partition(" ")
+        if partition.isdecimal():
+            self.ring(Ring(int(partition), queue))
 
 
 class _Listener:

@@ -7,9 +7,7 @@ work.lua), `calls` repeats, `wire` carries.
 from __future__ import annotations
 
 import asyncio
-import heapq
 from collections.abc import AsyncIterator, Iterator, Sequence
-from itertools import islice
 from typing import cast
 
 from gateway.errors import NotRecorded, StoreUnreachable
@@ -132,8 +130,9 @@ class RedisStore:
                 for partition in range(PARTITIONS)
             ]
         )
-        merged = heapq.merge(*[_scored(reply) for reply in replies])
-        return [Member(member.decode(), score) for score, member in islice(merged, limit)]
+        # Sorted runs one after the other, which is what Python's sort is quickest at.
+        merged = sorted(pair for reply in replies for pair in _scored(reply))
+        return [Member(member.decode(), score) for score, member in merged[:limit]]
 
     async def queue_depths(self, queues: Sequence[str]) -> tuple[QueueDepth, ...]:
         now = await self.now_ms()

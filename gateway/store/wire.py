@@ -14,7 +14,7 @@ from typing import Any, Protocol, TypeAlias, cast
 
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError
 
-from gateway.errors import SignoffError
+from gateway.errors import SignoffError, StoreUnreachable
 from gateway.store.command import Reply
 
 
@@ -51,6 +51,7 @@ class Wire:
         self._sent: deque[tuple[_Place, float]] = deque()
         self._ready = asyncio.Event()
         self._life: asyncio.Task[None] | None = None
+        self._closed = False
 
     async def call(self, packed: bytes) -> Reply:
         """Raises redis-py's ResponseError for what the server refused, WireLost without an answer."""
@@ -65,15 +66,19 @@ class Wire:
         return [await place for place in places]
 
     async def close(self) -> None:
+        self._closed = True
         life = self._life
         if life:
             life.cancel()
             await asyncio.wait({life})
 
     def _place(self, packed: bytes) -> _Place:
+        place: _Place = asyncio.get_running_loop().create_future()
+        if self._closed:
+            place.set_result(StoreUnreachable(reason="this process closed its store", unsure=True))
+            return place
         if self._life is None:
             self._life = asyncio.create_task(self._live(), name="store wire")
-        place: _Place = asyncio.get_running_loop().create_future()
         self._unsent.append((packed, place))
         self._ready.set()
         return place

@@ -96,7 +96,7 @@ class TestStandard:
                     "id": "result-3",
                     "channel": "result",
                     "text": "lookup_order: order A-1 was delivered",
-                    "score": 0.2222,
+                    "score": 0.2857,
                 },
                 {"id": "system-3", "channel": "system", "text": "Never refund twice!", "score": 0.1429},
                 {

@@ -68,13 +68,13 @@ class TestLookAlikes:
         assert len(People([person("first", one), person("second", other)])) == 2
 
     def test_identities_are_refused(self):
-        with pytest.raises(AmbiguousPeople, match="console identity"):
+        with pytest.raises(AmbiguousPeople, match="an identity on console"):
             People([person("ann", console="ann"), person("bob", console="Ann")])
 
     def test_ids_are_refused(self):
-        with pytest.raises(AmbiguousPeople, match="expected a id|expected an id"):
+        with pytest.raises(AmbiguousPeople, match="expected an id"):
             People([person("ann", "Ann"), person("ann", "Anna")])
 
     def test_an_invisible_identity_is_refused(self):
-        with pytest.raises(AmbiguousPeople, match="a visible console identity"):
+        with pytest.raises(AmbiguousPeople, match="an identity on console that can be seen"):
             People([person("ann", console="\u200b ")])

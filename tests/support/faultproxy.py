@@ -117,8 +117,8 @@ class FaultProxy:
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there_reader, there_writer = await self._connect()
         self._writers |= {writer, there_writer}
-        request = asyncio.create_task(self._pump(reader, there_writer, lambda chunk: self.on_request(chunk)))
-        reply = asyncio.create_task(self._pump(there_reader, writer, lambda chunk: self.on_reply(chunk)))
+        request = asyncio.create_task(self._pump(reader, there_writer, self._fate_of_request))
+        reply = asyncio.create_task(self._pump(there_reader, writer, self._fate_of_reply))
         pumps = {request, reply}
         try:
             await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
@@ -131,6 +131,12 @@ class FaultProxy:
             for end in (writer, there_writer):
                 end.close()
                 self._writers.discard(end)
+
+    def _fate_of_request(self, chunk: bytes) -> Fate:
+        return self.on_request(chunk)
+
+    def _fate_of_reply(self, chunk: bytes) -> Fate:
+        return self.on_reply(chunk)
 
     async def _pump(self, source: asyncio.StreamReader, target: asyncio.StreamWriter, hook: Hook) -> Fate:
         while chunk := await source.read(65536):

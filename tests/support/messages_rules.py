@@ -13,8 +13,9 @@ from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError
 
+VERSIONS = {"2023-06-01", "2026-10-21"}
 FIELDS = {
-    "model", "max_tokens", "messages", "system", "tools", "tool_choice", "temperature", "top_k", "top_p", "metadata",
+    "model", "max_tokens", "messages", "system", "tools", "tool_choice", "metadata",
     "stop_sequences", "stream", "thinking", "service_tier", "container", "cache_control", "output_config",
 }  # fmt: skip
 BLOCKS = {
@@ -46,12 +47,17 @@ def invalid(message: str) -> Refusal:
 
 
 def check_headers(headers: Mapping[str, str], key: str) -> None:
-    if not headers.get("x-api-key"):
+    """The SDK sends the key as a bearer token since 2.0; `x-api-key` is as good."""
+    given = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ")
+    if not given:
         raise Refusal(401, "authentication_error", "x-api-key header is required")
-    if headers["x-api-key"] != key:
+    if given != key:
         raise Refusal(401, "authentication_error", "invalid x-api-key")
-    if not headers.get("anthropic-version"):
+    version = headers.get("anthropic-version")
+    if not version:
         raise invalid("anthropic-version: header is required")
+    if version not in VERSIONS:
+        raise invalid(f'anthropic-version: "{version}" is not a valid version')
 
 
 def check_body(body: Any) -> None:
@@ -238,10 +244,15 @@ def _result_problems(place: int, blocks: list[Block], before: list[Block]) -> It
 
 
 def _ending_problems(last: Block) -> Iterator[Refusal]:
-    blocks = _blocks(last["content"])
-    ends_in_text = last["role"] == "assistant" and blocks and blocks[-1]["type"] == "text"
-    if ends_in_text and blocks[-1]["text"] != blocks[-1]["text"].rstrip():
-        yield invalid("messages: final assistant content cannot end with trailing whitespace")
+    """https://platform.claude.com/docs/en/api/errors#prefill-not-supported; a paused turn ends in a server's block."""
+    if (
+        last["role"] == "assistant"
+        and _blocks(last["content"])[-1:]
+        and _blocks(last["content"])[-1]["type"] == "text"
+    ):
+        yield invalid(
+            "This model does not support assistant message prefill. The conversation must end with a user message."
+        )
 
 
 def _cache_problems(body: Block) -> Iterator[Refusal]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -41,7 +42,7 @@ class Valkey:
         self.socket = folder / "s"
         self.url = f"unix://{self.socket}"
         self.process: subprocess.Popen[bytes] | None = None
-        self._settings = {
+        self.settings = {
             **DEFAULTS,
             "dir": str(folder),
             "port": str(port),
@@ -49,12 +50,10 @@ class Valkey:
             "logfile": str(folder / "log"),
             **(settings or {}),
         }
-        self.client: Any = Redis(
-            unix_socket_path=str(self.socket), protocol=2, single_connection_client=False
-        )
+        self.client: Any = Redis(unix_socket_path=str(self.socket), protocol=2)
 
     def start(self) -> Valkey:
-        parts = [part for name, value in self._settings.items() for part in (f"--{name}", value)]
+        parts = [part for name, value in self.settings.items() for part in (f"--{name}", value)]
         self.process = guarded([str(find_binary()), *parts])
         deadline = time.monotonic() + START_S
         while not self.answers():
@@ -75,6 +74,15 @@ class Valkey:
         if self.process:
             self.process.kill()
             self.process.wait()
+
+    def pause(self) -> None:
+        """It stays connected and says nothing."""
+        if self.process:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        if self.process:
+            self.process.send_signal(signal.SIGCONT)
 
     def stop(self) -> None:
         self.kill()
@@ -121,17 +129,50 @@ def running_cluster(*, nodes: int = 1) -> Iterator[list[Valkey]]:
             server.client.execute_command("CLUSTER", "ADDSLOTSRANGE", first, end - 1)
             server.client.execute_command("CLUSTER", "SET-CONFIG-EPOCH", place + 1)
         for server in servers[1:]:
-            bus = servers[0]._settings["cluster-port"]
+            bus = servers[0].settings["cluster-port"]
             server.client.execute_command("CLUSTER", "MEET", "127.0.0.1", servers[0].port, bus)
         for server in servers:
             _wait_for_cluster(server, nodes)
         yield servers
 
 
+@contextlib.contextmanager
+def running_sentinel(primary: Valkey, *, service: str) -> Iterator[Any]:
+    """A sentinel that may decide alone; gives a client to it. `primary` needs a port."""
+    folder = Path(tempfile.mkdtemp(prefix="signoff-test-"))
+    port = free_port()
+    configuration = folder / "sentinel.conf"
+    configuration.write_text(
+        f"port {port}\nbind 127.0.0.1\ndir {folder}\nlogfile {folder}/log\n"
+        f"sentinel monitor {service} 127.0.0.1 {primary.port} 1\n"
+        f"sentinel down-after-milliseconds {service} 500\n"
+    )
+    process = guarded([str(find_binary()), str(configuration), "--sentinel"])
+    client: Any = Redis(port=port, protocol=2)
+    try:
+        _wait_for_answer(client)
+        yield client
+    finally:
+        client.close()
+        process.kill()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+def _wait_for_answer(client: Any) -> None:
+    deadline = time.monotonic() + START_S
+    while True:
+        with contextlib.suppress(RedisError):
+            if client.ping():
+                return
+        assert time.monotonic() < deadline, "no answer"
+        time.sleep(0.005)
 
 
 def _wait_for_cluster(server: Valkey, nodes: int) -> None:

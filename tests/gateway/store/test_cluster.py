@@ -60,7 +60,8 @@ async def test_every_partition_does_everything(url: str, clock: ManualClock):
                 take=Take("runs", run, "t", 10_000),
             )
         )
-        assert committed.claim is not None and len(committed.claim.documents) == 2
+        assert committed.claim is not None
+        assert len(committed.claim.documents) == 2
         hold = Hold("runs", run, "t")
         assert await store.renew([hold], lease_ms=10_000) == (1,)
         assert heart.renew([hold], lease_ms=10_000) == (1,)
@@ -101,7 +102,8 @@ async def test_a_slot_that_moves_is_followed(nodes: list[Valkey], url: str, cloc
     moving = source.client.execute_command("CLUSTER", "GETKEYSINSLOT", slot, 100)
     source.client.execute_command("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *moving)
     (stored,) = await store.load([run])
-    assert stored and stored.body == b"one"
+    assert stored
+    assert stored.body == b"one"
     two = asyncio.create_task(
         store.commit(a_commit(partition=5, writes=(Write(run, 1, b"two"),), rows=(b"row",)))
     )

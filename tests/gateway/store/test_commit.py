@@ -66,8 +66,10 @@ class TestWhatACommitWrites:
         body = bytes(range(256)) * 40 + b"\r\n$3\r\n"
         await store.commit(a_commit(writes=(Write(RUN, 0, body), Write(ASK, 0, b""))))
         run, ask = await store.load([RUN, ASK])
-        assert run is not None and run.body == body
-        assert ask is not None and ask.body == b""
+        assert run is not None
+        assert run.body == body
+        assert ask is not None
+        assert ask.body == b""
 
     async def test_a_document_can_be_deleted(self, store: RedisStore):
         await store.commit(a_commit(writes=(Write(RUN, 0, b"one"),)))
@@ -130,7 +132,8 @@ class TestRepeating:
         first = await store.commit(commit)
         after = valkey.dump()
         second = await store.commit(commit)
-        assert second.replayed and not first.replayed
+        assert second.replayed
+        assert not first.replayed
         assert (second.at_ms, second.first_row, second.generations) == (first.at_ms, 1, (1,))
         assert valkey.dump() == after
 

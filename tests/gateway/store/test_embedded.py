@@ -23,6 +23,7 @@ from gateway.store.live import find_live, recorded_socket
 from gateway.store.opening import open_store
 from tests.support.clock import ManualClock
 from tests.support.stores import a_commit
+from tests.support.waiting import until
 
 SESSION = DocumentId("s_07_one")
 HOME = Path(__file__).resolve().parents[3]
@@ -85,7 +86,9 @@ class TestStopping:
         server = start_embedded(folder)
         process_id = server.process_id
         socket = recorded_socket(folder)
-        assert process_id and socket and socket.exists()
+        assert process_id
+        assert socket
+        assert socket.exists()
         server.stop()
         wait_until_gone(process_id)
         assert not socket.parent.exists()
@@ -121,7 +124,7 @@ class TestOwning:
     ):
         """The owner's own descriptor is closed: the server's is enough."""
         server = start_embedded(folder)
-        os.close(server._lock)  # pyright: ignore[reportPrivateUsage]
+        os.close(server._lock)
         monkeypatch.setattr(embedded, "_LOCK_PATIENCE_S", 0.05)
         with pytest.raises(StoreBusy):
             start_embedded(folder)
@@ -136,10 +139,10 @@ class TestSupervision:
         watching = asyncio.create_task(server.watch())
         await write(server.url, clock, b"before")
         first = server.process_id
-        assert first and server.ready
+        assert first
+        assert server.ready
         os.kill(first, signal.SIGKILL)
-        while server.process_id == first or not server.ready:
-            await asyncio.sleep(0.005)
+        await until(lambda: server.process_id != first and server.ready, what="a new server")
         assert await read(server.url, clock) == [b"before"]
         watching.cancel()
 

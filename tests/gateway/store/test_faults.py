@@ -16,7 +16,8 @@ from gateway.store.redis import RedisStore
 from tests.support.clock import ManualClock
 from tests.support.faultproxy import Fate, FaultProxy, at_nth
 from tests.support.stores import a_commit
-from tests.support.valkey import Valkey, running_valkey
+from tests.support.valkey import Valkey, running_sentinel, running_valkey
+from tests.support.waiting import until
 
 RUN = DocumentId("run_07_one")
 
@@ -33,6 +34,10 @@ async def store(proxy: FaultProxy, clock: ManualClock) -> AsyncIterator[RedisSto
     opened = await open_store(proxy.url, clock=clock)
     yield opened
     await opened.close()
+
+
+def is_following(replica: Valkey) -> bool:
+    return replica.client.info("replication")["master_link_status"] == "up"
 
 
 def session(n: int) -> DocumentId:
@@ -165,8 +170,7 @@ async def test_a_replica_is_left_for_the_primary(clock: ManualClock):
         async with FaultProxy(first.port, tcp=True) as proxy:
             store = await open_store(proxy.url, clock=clock)
             second.client.replicaof("127.0.0.1", first.port)
-            while second.client.info("replication")["master_link_status"] != "up":
-                await asyncio.sleep(0.01)
+            await until(lambda: is_following(second), what="the replica follows")
             await store.commit(a_commit(writes=(Write(RUN, 0, b"one"),)))
             assert first.client.wait(1, 5_000) == 1
             second.client.replicaof("NO", "ONE")
@@ -177,14 +181,39 @@ async def test_a_replica_is_left_for_the_primary(clock: ManualClock):
             await store.close()
 
 
+async def test_sentinels_lead_to_the_new_primary(clock: ManualClock):
+    with running_valkey(tcp=True) as first, running_valkey(tcp=True) as second:
+        second.client.replicaof("127.0.0.1", first.port)
+        with running_sentinel(first, service="main") as sentinel:
+            port = sentinel.connection_pool.connection_kwargs["port"]
+            store = await open_store(f"redis+sentinel://127.0.0.1:{port}/main/0", clock=clock, insist_s=20)
+            await store.commit(a_commit(writes=(Write(RUN, 0, b"one"),)))
+            await until(
+                lambda: sentinel.execute_command("SENTINEL", "REPLICAS", "main"), what="the replica is seen"
+            )
+            await until(
+                lambda: second.client.exists("signoff:{07}:doc:run_07_one"), what="the replica has it"
+            )
+            first.kill()
+            await store.commit(a_commit(writes=(Write(RUN, 1, b"two"),)))
+            assert second.client.hget("signoff:{07}:doc:run_07_one", "d") == b"two"
+            await store.close()
+
+
+async def test_a_closed_store_says_so(valkey: Valkey, clock: ManualClock):
+    store = await open_store(valkey.url, clock=clock)
+    await store.close()
+    with pytest.raises(StoreUnreachable, match="closed"):
+        await store.commit(a_commit())
+
+
 class TestConfirming:
     async def test_says_whether_the_replicas_have_it(self, clock: ManualClock):
         with running_valkey(tcp=True) as first, running_valkey(tcp=True) as second:
             store = await open_store(first.url, clock=clock, replicas=1, confirm_timeout_ms=50)
             assert not (await store.commit(a_commit(confirm=True))).confirmed
             second.client.replicaof("127.0.0.1", first.port)
-            while second.client.info("replication")["master_link_status"] != "up":
-                await asyncio.sleep(0.01)
+            await until(lambda: is_following(second), what="the replica follows")
             while not (await store.commit(a_commit(confirm=True))).confirmed:
                 pass
             assert (await store.commit(a_commit())).confirmed
@@ -194,17 +223,16 @@ class TestConfirming:
         """WAIT looks at what its own connection wrote, and a repetition comes on another one."""
         with running_valkey(tcp=True) as first, running_valkey(tcp=True) as second:
             second.client.replicaof("127.0.0.1", first.port)
-            while second.client.info("replication")["master_link_status"] != "up":
-                await asyncio.sleep(0.01)
+            await until(lambda: is_following(second), what="the replica follows")
             before = await open_store(first.url, clock=clock)
-            second.client.execute_command("CLIENT", "KILL", "TYPE", "PRIMARY")
-            second.process.send_signal(19)  # type: ignore[union-attr]
+            second.pause()
             commit = a_commit(confirm=True)
             await before.commit(commit)
             after = await open_store(first.url, clock=clock, replicas=1, confirm_timeout_ms=50)
             again = await after.commit(commit)
-            assert again.replayed and not again.confirmed
-            second.process.send_signal(18)  # type: ignore[union-attr]
+            assert again.replayed
+            assert not again.confirmed
+            second.go_on()
             await before.close()
             await after.close()
 

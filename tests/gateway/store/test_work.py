@@ -16,14 +16,16 @@ from gateway.store.redis import RedisStore
 from tests.support.clock import ManualClock
 from tests.support.stores import a_commit
 from tests.support.valkey import Valkey
+from tests.support.waiting import until
 
 QUEUE = "runs:refunds"
 RUN = DocumentId("run_07_one")
 ASK = DocumentId("a_07_one")
 LEASE_MS = 10_000
+TOKEN = "t"
 
 
-async def claim(store: RedisStore, token: str = "t", limit: int = 10) -> ClaimBatch:
+async def claim(store: RedisStore, token: str = TOKEN, limit: int = 10) -> ClaimBatch:
     return await store.claim(QUEUE, partition=7, limit=limit, lease_ms=LEASE_MS, token=token)
 
 
@@ -259,8 +261,8 @@ class TestTheDoorbell:
         other = await open_store(valkey.url, clock=clock)
         async with contextlib.aclosing(cast("AsyncGenerator[Ring]", other.listen())) as rings:
             heard = asyncio.ensure_future(anext(rings))
-            while not valkey.client.pubsub_numsub("signoff:bell")[0][1]:
-                await asyncio.sleep(0)
+            subscribed = valkey.client.pubsub_numsub
+            await until(lambda: subscribed("signoff:bell")[0][1], what="the other process listens")
             await wake(store)
             assert await heard == Ring(7, QUEUE)
         await other.close()
