@@ -61,7 +61,7 @@ def admit(
     attempted: Action,
     *,
     now_ms: int,
-    staleness: Staleness = Staleness(),  # noqa: B008  (frozen)
+    staleness: Staleness = Staleness(),
     state_version: str | None = None,
 ) -> Refusal | None:
     """Whether an action may execute under an approval: None, or why not. `state_version` is the world's, now."""
@@ -82,6 +82,9 @@ def admit(
 
 
 def _stale(approval: Approval, staleness: Staleness, *, now_ms: int, state_version: str | None) -> bool:
-    too_old = staleness.expires_after_ms is not None and now_ms - approval.decided_at_ms > staleness.expires_after_ms
+    too_old = (
+        staleness.expires_after_ms is not None
+        and now_ms - approval.decided_at_ms > staleness.expires_after_ms
+    )
     moved = staleness.refuse_when_world_moved and state_version != approval.state_version
     return too_old or moved

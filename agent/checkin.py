@@ -14,11 +14,11 @@ from pydantic import Field, JsonValue
 
 from agent.action import Action
 from agent.decision import (
-    AnyDecision,
     Answered,
+    AnyDecision,
     Approved,
-    Declined,
     DecisionRequiredError,
+    Declined,
     GivenUp,
     Happened,
     InputCancelled,
@@ -116,7 +116,7 @@ def require_decision(ask: AnyAsk, given: object) -> AnyDecision:
     """The decision, if it is one that this ask takes; else DecisionRequiredError, with the ask untouched."""
     taken = TAKES[type(ask)]
     if isinstance(given, taken):
-        return given  # pyright: ignore[reportReturnType]
+        return given
     raise DecisionRequiredError(
         gate=GATE_NAMES[type(ask)] if getattr(ask, "middleware", None) is None else "middleware ask",
         tool=ask_tool(ask),

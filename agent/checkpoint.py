@@ -13,8 +13,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from agent.action import verify
 from agent.checkin import AnyAsk, Ask, CheckIn, OutcomeQuestion
-from agent.messages import Message, UnpairedToolUse, check_pairing
-from agent.messages import AssistantMessage, ResultsMessage, UserMessage
+from agent.messages import (
+    AssistantMessage,
+    Message,
+    ResultsMessage,
+    UnpairedToolUse,
+    UserMessage,
+    check_pairing,
+)
 from agent.run import STATE_VERSION, RunState
 from agent.spec import AgentSpec
 

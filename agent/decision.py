@@ -123,7 +123,9 @@ class DecisionRequiredError(TypeError):
 
     code = "ERR_DECISION_REQUIRED"
 
-    def __init__(self, *, gate: str, tool: str, middleware: str | None, expected: str, received: object) -> None:
+    def __init__(
+        self, *, gate: str, tool: str, middleware: str | None, expected: str, received: object
+    ) -> None:
         self.gate, self.tool, self.middleware = gate, tool, middleware
         self.received = shape(received)
         asked_by = f" (asked by middleware {middleware!r})" if middleware else ""

@@ -173,15 +173,17 @@ async def _check_in(
     if demanded and checked.asked:
         return Refuse(
             code="TWO_GATES",
-            problem=f"middleware {checked.asked.middleware!r} and the check-in of {tool.name!r} both ask about one call; "
-            "keep one gate per call",
+            problem=f"middleware {checked.asked.middleware!r} and the check-in of {tool.name!r} both ask about"
+            " one call; keep one gate per call",
         )
     try:
         action = _capture(state, tool, checked.arguments)
     except NotFaithful as error:
         return Refuse(code="NOT_FAITHFUL", problem=f"the arguments cannot be captured faithfully: {error}")
     sentence = tool.question(checked.arguments)
-    reasons = tuple(reason for reason in (checked.policy_reason, demanded, _asked_text(checked.asked)) if reason)
+    reasons = tuple(
+        reason for reason in (checked.policy_reason, demanded, _asked_text(checked.asked)) if reason
+    )
     if not reasons and checked.policy_reason is None:
         return Execute(action=action, sentence=sentence, redact=tool.redact)
     ask = await _ask(spec, state, call, tool, action, checked.asked, reasons, transcript)
@@ -216,7 +218,12 @@ async def _ask(
 
 
 async def _evidence(
-    spec: AgentSpec, state: RunState, tool: Tool, action: Action, transcript: Transcript, hidden: frozenset[str]
+    spec: AgentSpec,
+    state: RunState,
+    tool: Tool,
+    action: Action,
+    transcript: Transcript,
+    hidden: frozenset[str],
 ) -> dict[str, JsonValue]:
     request = EvidenceRequest(
         tool=tool.name,
@@ -257,9 +264,13 @@ def _scrubbed(value: JsonValue, hidden: frozenset[str]) -> JsonValue:
 
 def _question(call: Call, arguments: dict[str, JsonValue], intent: str) -> Verdict:
     question, options = arguments.get("question"), arguments.get("options") or []
-    texts = isinstance(options, list) and all(isinstance(option, str) and option.strip() for option in options)
+    texts = isinstance(options, list) and all(
+        isinstance(option, str) and option.strip() for option in options
+    )
     if not (isinstance(question, str) and question.strip() and texts):
-        return Refuse(code="INVALID_ARGUMENTS", problem="ask_user takes a question, and options as a list of texts")
+        return Refuse(
+            code="INVALID_ARGUMENTS", problem="ask_user takes a question, and options as a list of texts"
+        )
     unique = tuple(dict.fromkeys(cast(list[str], options)))
     ask = Question(key=AskKey(""), call_id=call.id, question=question, options=unique, intent=intent)
     return Hold(ask=ask, sentence=question)

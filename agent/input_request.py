@@ -138,10 +138,8 @@ def accept(request: InputRequest, reply: InputReceived) -> InputRequest:
         if name not in by_id:
             raise InputRequestError(f"unknown field {name!r}; expected one of {sorted(by_id)}")
         check_value(by_id[name], value)
-    origins: dict[str, Literal["declaration", "response"]] = {name: "response" for name in reply.values}
-    return replace(
-        request, values={**request.values, **reply.values}, origins={**request.origins, **origins}
-    )
+    origins: dict[str, Literal["declaration", "response"]] = dict.fromkeys(reply.values, "response")
+    return replace(request, values={**request.values, **reply.values}, origins={**request.origins, **origins})
 
 
 def check_cancel(request: InputRequest, reply: InputCancelled) -> None:
@@ -217,10 +215,22 @@ def _is_of(type_: FieldType, value: object) -> bool:
             return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _same(value: JsonValue, choice: str | float | bool) -> bool:
+def _same(value: JsonValue, choice: object) -> bool:
+    """`true` is not `1`, whatever Python says."""
     return isinstance(value, bool) == isinstance(choice, bool) and value == choice
 
 
 def _json_type(value: JsonValue) -> str:
-    names = {str: "a string", bool: "a boolean", int: "a number", float: "a number", dict: "an object", list: "a list"}
-    return names.get(type(value), "nothing")
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "a boolean"
+        case str():
+            return "a text"
+        case dict():
+            return "an object"
+        case list():
+            return "a list"
+        case _:
+            return "a number"

@@ -21,7 +21,6 @@ from agent.decision import (
     GivenUp,
     Happened,
     InputCancelled,
-    InputReceived,
     RunAgain,
     with_note_cut,
 )
@@ -189,7 +188,10 @@ def _propose(state: RunState, message: AssistantMessage) -> Step:
     calls = tuple(
         Call(id=use.id, place=place, tool=use.name, arguments=use.arguments) for place, use in enumerate(uses)
     )
-    calls = (*calls[:MAX_CALLS], *(_settle(c, told.TOO_MANY_CALLS, ResultStatus.ERROR) for c in calls[MAX_CALLS:]))
+    calls = (
+        *calls[:MAX_CALLS],
+        *(_settle(c, told.TOO_MANY_CALLS, ResultStatus.ERROR) for c in calls[MAX_CALLS:]),
+    )
     moved = replace(state, phase=P.JUDGING, calls=calls, intent=message.text)
     return Step(moved, tuple(Judge(call.id) for call in calls[:MAX_CALLS]), (message,))
 
@@ -250,7 +252,7 @@ def _begin(state: RunState) -> Step:
     """Every call of the reply is judged: open the asks, start what is allowed."""
     commands: list[Command] = []
     for call in tuple(state.in_phase(C.HELD, C.ALLOWED)):
-        started, command = _open(state, call, cast(AnyAsk, call.ask)) if call.ask else _start(state, call)
+        started, command = _open(state, call, call.ask) if call.ask else _start(state, call)
         state = state.with_call(started)
         commands.append(command)
     return _go_on(state, commands)

@@ -139,7 +139,9 @@ async def _consult(link: Middleware, hook: BeforeTool, call: ToolCall) -> Stoppe
         if isinstance(verdict, Allow) and verdict.value is not None:
             verdict = Allow(_copy(verdict.value), verdict.why)
     except Exception as error:
-        return Stopped(link.name, f"denied: middleware {link.name!r} failed", f"{type(error).__name__}: {error}")
+        return Stopped(
+            link.name, f"denied: middleware {link.name!r} failed", f"{type(error).__name__}: {error}"
+        )
     match verdict:
         case DenyCall(reason=reason):
             return Stopped(link.name, reason or f"denied by {link.name}")
@@ -147,7 +149,9 @@ async def _consult(link: Middleware, hook: BeforeTool, call: ToolCall) -> Stoppe
             return verdict
         case _:
             found = type(verdict).__name__
-            return Stopped(link.name, f"denied: middleware {link.name!r} failed", f"expected a verdict, got {found}")
+            return Stopped(
+                link.name, f"denied: middleware {link.name!r} failed", f"expected a verdict, got {found}"
+            )
 
 
 def _copy(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:

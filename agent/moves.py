@@ -7,6 +7,7 @@ middleware, models, tools, scorers) runs in the driver and comes back as an even
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from agent.action import Action
 from agent.checkin import AnyAsk
 from agent.decision import AnyDecision, InputReceived
@@ -40,7 +41,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deny:
-    """A rule says no. `tell` is what the model reads; the reason for operators travels in an event. `halt` ends the run."""
+    """A rule says no. `tell` is what the model reads, the reason goes to operators in an event; `halt` ends the run."""
 
     tell: str
     halt: bool = False

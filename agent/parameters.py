@@ -183,9 +183,9 @@ def _check_defaults(parameters: Parameters, declared: Mapping[str, inspect.Param
         if declared[name].default is inspect.Parameter.empty:
             continue
         try:
-            plain = partial.model_dump(mode="json", by_alias=True, include={_attribute(at)})
+            plain = partial.model_dump(mode="json", by_alias=True, include={_attribute(at)}, warnings=False)
             problems = problems_of(parameters.schema, copy_faithfully(plain))
-        except (PydanticSerializationError, NotFaithful, TypeError, ValueError, UserWarning) as error:
+        except (PydanticSerializationError, NotFaithful, TypeError, ValueError) as error:
             raise ToolDefinitionError(f"parameter {name!r}: its default has no JSON form") from error
         for problem in problems:
             if problem.path.split(".")[0] == name:

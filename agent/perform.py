@@ -85,7 +85,9 @@ class Performer:
         """Pass the complete answer to an input request through the after-tool middleware."""
         call = _call(state, call_id)
         result = cast(InputRequest, call.ask).result()
-        return await self._finish(state, call, self.spec.toolbox.get(call.tool), cast(Attempt, call.attempt), result)
+        return await self._finish(
+            state, call, self.spec.toolbox.get(call.tool), cast(Attempt, call.attempt), result
+        )
 
     async def _run(self, state: RunState, call: Call, tool: Tool, attempt: Attempt) -> Executed:
         context = ToolContext(
@@ -178,7 +180,7 @@ def _request(state: RunState, call: Call, declared: InputDeclaration) -> InputRe
         question=declared.question,
         fields=declared.fields,
         values=declared.supplied,
-        origins={name: "declaration" for name in declared.supplied},
+        origins=dict.fromkeys(declared.supplied, "declaration"),
         context=declared.context,
         original_request=state.request,
     )
@@ -188,4 +190,3 @@ def _without_secrets(result: object, tool: Tool | None) -> object:
     if tool is None or not tool.redact_result or not isinstance(result, dict):
         return result
     return redact(cast(dict[str, JsonValue], result), tool.redact_result)
-

@@ -67,6 +67,11 @@ async def consult(policy: Policy | None, request: PolicyRequest) -> PolicyVerdic
             verdict = await verdict
     except Exception as error:
         raise PolicyFailed(f"{type(error).__name__}: {error}") from error
+    return _checked(verdict)
+
+
+def _checked(verdict: object) -> PolicyVerdict:
+    """Policies are users' code: whatever is not a verdict must not be taken for one."""
     if not isinstance(verdict, PolicyAllow | PolicyAsk | PolicyDeny | PolicyHalt):
         raise PolicyFailed(f"expected a policy verdict, received a {type(verdict).__name__}")
     return verdict

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import assert_never, cast
+from typing import Any, assert_never, cast
 
-from agent import gate
+from pydantic import JsonValue
+
+from agent import gate, told
 from agent.checkin import AnyAsk, CheckIn, Question, require_decision
 from agent.checkpoint import Checkpoint, dump_checkpoint, load_checkpoint
-from agent.decision import AnyDecision, Answered, Approved, Declined, InputReceived
+from agent.decision import Answered, AnyDecision, Approved, Declined, InputReceived
 from agent.events import CheckInDecided, CheckInRequested, RunFinished
 from agent.ids import AskKey, RunId
 from agent.input_request import InputRequest, accept
@@ -29,11 +31,13 @@ from agent.moves import (
     Command,
     Conclude,
     Decided,
+    Deny,
     Event,
     Finish,
     Judge,
     MessageReceived,
     OpenAsk,
+    Refuse,
     RunTool,
 )
 from agent.perform import Emit, Executed, Performer
@@ -71,12 +75,14 @@ class EditRefused(ValueError):
     `shown_again` holds the arguments as the chain would have them, when it changed the edit further.
     """
 
-    def __init__(self, problem: str, shown_again: dict[str, object] | None = None) -> None:
+    def __init__(self, problem: str, shown_again: dict[str, JsonValue] | None = None) -> None:
         super().__init__(problem)
         self.shown_again = shown_again
 
 
-async def start(spec: AgentSpec, emit: Emit, message: str, *, author: str, history: Messages, tenant: str) -> Outcome:
+async def start(
+    spec: AgentSpec, emit: Emit, message: str, *, author: str, history: Messages, tenant: str
+) -> Outcome:
     state = RunState(
         run_id=RunId(f"run_{secrets.token_hex(8)}"), agent=spec.name, tenant=tenant, rules=spec.rules
     )
@@ -89,7 +95,12 @@ async def resume(spec: AgentSpec, emit: Emit, checkpoint: str | bytes, decisions
     loaded = load_checkpoint(checkpoint, spec)
     answers = _by_ask(loaded, decisions)
     driver = _Driver(
-        spec, Performer(spec, emit), emit, loaded.state, list(loaded.transcript), {ask.key: ask for ask in loaded.asks}
+        spec,
+        Performer(spec, emit),
+        emit,
+        loaded.state,
+        list(loaded.transcript),
+        {ask.key: ask for ask in loaded.asks},
     )
     events = [await driver.event_of(ask, answer) for ask, answer in answers]
     for ask, answer in answers:
@@ -156,8 +167,8 @@ class _Driver:
             case _:
                 assert_never(command)
 
-    def _start(self, work: object) -> None:
-        self.underway.add(asyncio.ensure_future(work))  # pyright: ignore[reportArgumentType]
+    def _start(self, work: Coroutine[Any, Any, Event]) -> None:
+        self.underway.add(asyncio.ensure_future(work))
 
     async def _think(self, delay: float) -> Event:
         if delay:
@@ -181,13 +192,17 @@ class _Driver:
         advance(self.state, event)
         return event
 
-    async def _revise(self, ask: AnyAsk, arguments: dict[str, object]) -> gate.Revised:
-        revised = await gate.revise(self.spec, self.state, self._call(ask), cast(dict, arguments), self.emit)  # pyright: ignore
-        if not isinstance(revised, gate.Revised):
-            raise EditRefused(getattr(revised, "problem", "") or getattr(revised, "tell", "") or "denied by policy")
-        if revised.transformed:
-            raise EditRefused("a rule changed the edited arguments: look at them again", revised.action.arguments)  # pyright: ignore
-        return revised
+    async def _revise(self, ask: AnyAsk, arguments: dict[str, JsonValue]) -> gate.Revised:
+        revised = await gate.revise(self.spec, self.state, self._call(ask), arguments, self.emit)
+        match revised:
+            case gate.Revised(transformed=True, action=action):
+                raise EditRefused("a rule changed the edited arguments: look at them again", action.arguments)
+            case gate.Revised():
+                return revised
+            case Deny(tell=tell):
+                raise EditRefused(tell or told.DENIED_BY_POLICY)
+            case Refuse(problem=problem):
+                raise EditRefused(problem)
 
     def tell_decided(self, ask: AnyAsk, decision: AnyDecision) -> None:
         if isinstance(ask, CheckIn) and isinstance(decision, Approved | Declined):
@@ -219,7 +234,9 @@ def _by_ask(checkpoint: Checkpoint, decisions: object) -> list[tuple[AnyAsk, Any
     asks = {ask.key: ask for ask in checkpoint.asks}
     if not isinstance(decisions, Mapping):
         if len(asks) != 1:
-            raise ValueError(f"{len(asks)} asks are open: pass decisions as a mapping by ask key {sorted(asks)}")
+            raise ValueError(
+                f"{len(asks)} asks are open: pass decisions as a mapping by ask key {sorted(asks)}"
+            )
         decisions = {next(iter(asks)): decisions}
     given = cast(Mapping[AskKey, object], decisions)
     unknown = [key for key in given if key not in asks]

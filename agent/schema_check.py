@@ -13,9 +13,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Annotated, Any, cast
 
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator, FormatChecker, validators
 from jsonschema.exceptions import SchemaError, ValidationError
-from jsonschema.validators import extend
 from pydantic import AnyUrl, JsonValue, StringConstraints, TypeAdapter
 from pydantic import ValidationError as NotValid
 from pydantic_core import SchemaError as BadPattern
@@ -64,11 +63,14 @@ def check_schema(schema: Mapping[str, JsonValue], arguments: Mapping[str, JsonVa
     """
     try:
         Draft202012Validator.check_schema(schema)
-        found = problems_of(schema, dict(arguments))
-        # The first of a path's problems: each later one repeats it or follows from it.
-        return {problem.path: problem.sentence for problem in reversed(found)}
+        problems = problems_of(schema, dict(arguments))
     except (SchemaError, Unresolvable, RecursionError, re.error, TypeError, AttributeError):
         return {"": BROKEN}
+    sentences: dict[str, str] = {}
+    for problem in problems:
+        # The first of a path's problems: each later one repeats it or follows from it.
+        sentences.setdefault(problem.path, problem.sentence)
+    return sentences
 
 
 def problems_of(schema: Node, arguments: JsonValue) -> list[Problem]:
@@ -182,7 +184,4 @@ def _pattern_adapter(pattern: str) -> TypeAdapter[str] | None:
 
 
 # jsonschema's types leave `extend` open.
-_Validator = cast(
-    type[Draft202012Validator],
-    extend(Draft202012Validator, {"pattern": _pattern}),  # pyright: ignore[reportUnknownMemberType]
-)
+_Validator: Any = cast(Any, validators).extend(Draft202012Validator, {"pattern": _pattern})

@@ -46,7 +46,9 @@ class AgentSpec:
     on_decline: OnNo = "adapt"
     on_expiry: OnNo = "adapt"
     max_turns: int = 25
-    listeners: list[Callable[[object], None]] = field(default_factory=list[Callable[[object], None]], repr=False)
+    listeners: list[Callable[[object], None]] = field(
+        default_factory=list[Callable[[object], None]], repr=False
+    )
     toolbox: Toolbox = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -83,7 +85,9 @@ def _problems(spec: AgentSpec) -> list[str]:
             "a scorer ranks drivers, which minimal evidence does not have: drop one of them",
         ),
         (
-            spec.evidence is not None and not callable(spec.evidence) and spec.evidence not in ("standard", "minimal"),
+            spec.evidence is not None
+            and not callable(spec.evidence)
+            and spec.evidence not in ("standard", "minimal"),
             'evidence must be "standard", "minimal" or an assembler',
         ),
     )

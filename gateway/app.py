@@ -12,6 +12,7 @@ import os
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import cast
 
 from agent.agent import Agent
 from agent.perform import Performer
@@ -125,8 +126,7 @@ class Gateway:
         parts.append(asyncio.ensure_future(self._listen()))
         if self.connection.embedded is not None:
             parts.append(asyncio.ensure_future(self.connection.embedded.watch()))
-        body = asyncio.current_task()
-        assert body is not None, "a context manager runs in a task"
+        body = cast("asyncio.Task[object]", asyncio.current_task())
         for part in parts:
             part.add_done_callback(lambda done: _died(done, body))
         try:
@@ -204,7 +204,9 @@ def _resolve(text: str) -> AgentSpec:
     try:
         found = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError) as error:
-        raise BadAgent(f"{text}: expected module:attribute of an Agent; {type(error).__name__}: {error}") from error
+        raise BadAgent(
+            f"{text}: expected module:attribute of an Agent; {type(error).__name__}: {error}"
+        ) from error
     if not isinstance(found, AgentSpec):
         raise BadAgent(f"{text}: expected an Agent, found a {type(found).__name__}")
     return found
@@ -212,7 +214,9 @@ def _resolve(text: str) -> AgentSpec:
 
 def _listeners(agents: Mapping[str, AgentSpec]) -> Callable[[object], None]:
     """Tell the agents' own listeners. One that raises is its own problem, not the run's."""
-    listeners = [listener for spec in agents.values() if isinstance(spec, Agent) for listener in spec.listeners]
+    listeners = [
+        listener for spec in agents.values() if isinstance(spec, Agent) for listener in spec.listeners
+    ]
 
     def emit(event: object) -> None:
         for listener in listeners:

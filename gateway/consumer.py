@@ -141,6 +141,8 @@ class Consumer:
             due = [place for place, at in self._due.items() if at <= now]
             self._ready.update(due)
             if round_ % 10 == 0:
-                self._ready.update((queue, partition) for queue in self.queues for partition in self.partitions)
+                self._ready.update(
+                    (queue, partition) for queue in self.queues for partition in self.partitions
+                )
             if self._ready:
                 self._bell.set()

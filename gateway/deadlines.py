@@ -49,7 +49,10 @@ class Deadlines:
         changes = self._expire(stored.body, stored.version) if stored else Changes()
         release = Release(TIMERS, claim.member, claim.generation, leave=True)
         commit = (changes + Changes(work=(release,))).commit(
-            partition_of(claim.member), f"timer/{hold.token}/{claim.member}", keep_ms=DRIVER_KEPT_MS, hold=hold
+            partition_of(claim.member),
+            f"timer/{hold.token}/{claim.member}",
+            keep_ms=DRIVER_KEPT_MS,
+            hold=hold,
         )
         try:
             await self.store.commit(commit)

@@ -33,7 +33,18 @@ from gateway.changes import DRIVER_KEPT_MS, INBOUND_KEPT_MS, Changes, wake
 from gateway.edit import Editor
 from gateway.errors import AlreadyDecided, CallerError, Conflict, Retryable, TooLate
 from gateway.ids import AskId, PersonId, attempt_document, document
-from gateway.lifecycle import Edited, Filled, Lapsed, Move, Revoked, Ruled, Superseded, Voted, Withdrew, transition
+from gateway.lifecycle import (
+    Edited,
+    Filled,
+    Lapsed,
+    Move,
+    Revoked,
+    Ruled,
+    Superseded,
+    Voted,
+    Withdrew,
+    transition,
+)
 from gateway.partitions import partition_of
 from gateway.ports import Clock, DocumentId, Expect, Store, Write
 from gateway.queues import runs_of
@@ -211,12 +222,16 @@ class Desk:
             return record.state is AttemptState.STARTED
         raise DeskBusy(f"attempt {attempt} is being changed by others: try again")
 
-    async def _settle_late(self, record: AttemptRecord, version: int, content: str, status: ResultStatus) -> None:
+    async def _settle_late(
+        self, record: AttemptRecord, version: int, content: str, status: ResultStatus
+    ) -> None:
         settled = replace(record, state=AttemptState.SETTLED, content=content, status=status, late=True)
         mattered = record.state is AttemptState.STARTED
         row = journal.executed(record, status) if mattered else journal.executed_late(record, status)
         run, _ = await self._run(record.run_id)
-        changes = Changes(writes=(Write(attempt_document(record.id), version, dump_attempt(settled)),), rows=(row,))
+        changes = Changes(
+            writes=(Write(attempt_document(record.id), version, dump_attempt(settled)),), rows=(row,)
+        )
         changes += wake(runs_of(run.state.agent), record.run_id)
         await self._send(changes, record.run_id, f"late:{record.id}", keep_ms=DRIVER_KEPT_MS)
 
@@ -272,7 +287,7 @@ class Desk:
     ) -> Recorded:
         """Approve other arguments than the agent asked for: a new revision, and the yes to it."""
         run, _ = await self._run(record.run_id)
-        revision = await self.editor.revise(record, run, cast(dict, decision.arguments))  # pyright: ignore
+        revision = await self.editor.revise(record, run, decision.arguments or {})
         if revision is None:
             return await self._rule(submission, record, version, replace(decision, arguments=None), Changes())
         before = cast(CheckIn, record.ask).action.arguments_json
@@ -342,7 +357,9 @@ class Desk:
     async def _withdraw_all(self, ask_ids: Iterable[AskId], by: PersonId) -> Changes:
         changes, now = Changes(), self.clock.now_ms()
         for record, version in await self._asks(ask_ids):
-            unspent = isinstance(record.answer, Approved | RunAgain) and not (record.spent_by or record.revoked_by)
+            unspent = isinstance(record.answer, Approved | RunAgain) and not (
+                record.spent_by or record.revoked_by
+            )
             if record.open or unspent:
                 moved = transition(record, Withdrew(by, now) if record.open else Revoked(by, now))
                 changes += asking.changed(moved, version) + Changes(rows=(journal.withdrawn(moved, by),))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent.action import Action
 from agent.approval import Approval, RefusalCode, admit
 from agent.checkin import CheckIn
 from agent.decision import Approved, RunAgain
@@ -15,7 +16,7 @@ from agent.gate import world_version
 from agent.perform import Performer, unfit
 from agent.run import Call
 from agent.spec import AgentSpec
-from gateway.ask import AskRecord
+from gateway.ask import AskRecord, BindingDecision
 from gateway.routing import Routes
 from gateway.seal import Key, check
 
@@ -47,16 +48,24 @@ async def refuse(call: Call, record: AskRecord | None, *, setting: Setting) -> R
         return Refused("TOOL_CHANGED", problem)
     if call.approved is None:
         return None
-    if tool is None or call.action is None or record is None or record.action is None or record.decided is None:
+    if (
+        tool is None
+        or call.action is None
+        or record is None
+        or record.action is None
+        or record.decided is None
+    ):
         return Refused(RefusalCode.REQUIRED, "no approval of this call is on record")
     if record.decided.digest != record.digest or not check(setting.key, record.decided, ask_id=record.id):
         return Refused(RefusalCode.MISMATCH, "the stored decision is not the one that was given")
     refusal = admit(
-        _approval(call, record, idempotent=tool.idempotent),
+        _approval(call, record, record.action, record.decided, idempotent=tool.idempotent),
         call.action,
         now_ms=setting.now_ms,
         staleness=record.staleness,
-        state_version=await world_version(tool, call.action) if record.staleness.refuse_when_world_moved else None,
+        state_version=await world_version(tool, call.action)
+        if record.staleness.refuse_when_world_moved
+        else None,
     )
     return Refused(refusal.code, str(refusal)) if refusal else None
 
@@ -67,9 +76,9 @@ def is_idempotent(spec: AgentSpec, name: str) -> bool:
     return tool is not None and tool.idempotent
 
 
-def _approval(call: Call, record: AskRecord, *, idempotent: bool) -> Approval:
-    action, decided = record.action, record.decided
-    assert action is not None and decided is not None, "checked by the caller"
+def _approval(
+    call: Call, record: AskRecord, action: Action, decided: BindingDecision, *, idempotent: bool
+) -> Approval:
     runs_again = idempotent and record.spent_by in {attempt.id for attempt in call.attempts[:-1]}
     return Approval(
         action=action,

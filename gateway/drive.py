@@ -107,6 +107,12 @@ class Drive:
             plan = await self._plan(events, fresh=fresh)
             release = self._release(plan)
             step = assemble(plan, release=release)
+            if release is None and step.after == self.snapshot:
+                self._settle_dropped(plan.dropped)
+                self._start(
+                    plan.starts, confirmed=True
+                )  # nothing to write: a model call is simply made again
+                return False
             try:
                 committed = await self._commit(plan, step)
             except Conflict:
@@ -207,15 +213,13 @@ class Drive:
 
     async def _unconfirmed(self, start: RunTool) -> Event:
         problem = "the approval's use was not confirmed by the replicas"
-        return ToolRaised(
-            call_id=start.call_id, attempt_id=start.attempt.id, error=problem, executed=False
-        )
+        return ToolRaised(call_id=start.call_id, attempt_id=start.attempt.id, error=problem, executed=False)
 
     async def _wait(self) -> list[Event]:
         """Events of whatever is done; none when only the store has news. Raises ClaimLost."""
         moved = asyncio.ensure_future(self._moved.wait())
         try:
-            done, _ = await asyncio.wait({*self.underway, moved}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({*self.underway, moved}, return_when=asyncio.FIRST_COMPLETED)
         finally:
             moved.cancel()
         if self._lost:
@@ -223,10 +227,13 @@ class Drive:
         if self._moved.is_set():
             self._moved.clear()
             await self._refresh()
-        finished = [task for task in done if task is not moved]
-        for task in finished:
-            self.underway.pop(task, None)  # pyright: ignore[reportArgumentType]
-        return [task.result() for task in finished]  # pyright: ignore[reportReturnType]
+        return [task.result() for task in self._done()]
+
+    def _done(self) -> list[asyncio.Task[Event]]:
+        done = [task for task in self.underway if task.done()]
+        for task in done:
+            del self.underway[task]
+        return done
 
     def _on_moved(self, generation: int | None) -> None:
         if generation is None:
@@ -297,4 +304,3 @@ def _result_of(result: Executed) -> tuple[str, ResultStatus]:
 def drive_of(means: Means, performer: Performer, claim: Claimed, hold: Hold) -> Drive:
     """A drive of a run that was just claimed, from the documents that came with the claim."""
     return Drive(means, performer, hold, read(claim.member, claim.documents), claim.generation)
-

@@ -48,7 +48,9 @@ class Editor:
     agents: Mapping[str, AgentSpec]
     emit: Callable[[object], None]
 
-    async def revise(self, record: AskRecord, run: RunRecord, arguments: dict[str, JsonValue]) -> Revision | None:
+    async def revise(
+        self, record: AskRecord, run: RunRecord, arguments: dict[str, JsonValue]
+    ) -> Revision | None:
         """What the edited arguments would run; None when nothing was changed. Raises EditRefused."""
         spec, call = self.agents.get(record.agent), run.state.call(record.ask.call_id)
         if not isinstance(record.ask, CheckIn) or spec is None or call is None:

@@ -87,7 +87,9 @@ class Heartbeat:
             with self._lock:
                 held = list(self._held.values())
             try:
-                generations = self.renewer.renew([h.hold for h in held], lease_ms=self.lease_ms) if held else ()
+                generations = (
+                    self.renewer.renew([h.hold for h in held], lease_ms=self.lease_ms) if held else ()
+                )
             except Retryable:
                 self._check_expiry(held)
                 continue
@@ -109,7 +111,7 @@ class Heartbeat:
             self._loop.call_soon_threadsafe(held.moved, generation)
 
     def _check_expiry(self, held: Sequence[Held]) -> None:
-        """A claim that could not be renewed is about to end: end the process first. A quarter of the lease is margin."""
+        """A claim that cannot be renewed is about to end: end the process first. A quarter of the lease is margin."""
         soon = self.clock.monotonic() + self.lease_ms / 4000
         with self._lock:
             running_out = any(each.until < soon for each in held if each.hold in self._held)

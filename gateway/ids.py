@@ -37,7 +37,9 @@ def ask_id(run: RunId, key: AskKey) -> AskId:
 
 def surface_id(of: str, channel: str, target: str) -> SurfaceId:
     """The surface of an ask, or of a run's notice, at one target of one channel."""
-    return SurfaceId(DocumentId(id_in(partition_of(of), "sf", _serial(f"{of}/{channel}/{target}", length=12))))
+    return SurfaceId(
+        DocumentId(id_in(partition_of(of), "sf", _serial(f"{of}/{channel}/{target}", length=12)))
+    )
 
 
 def attempt_document(attempt: AttemptId) -> DocumentId:

@@ -90,7 +90,9 @@ class Intake:
         if session.active_run is not None:
             return await self._queue(inbound, session, version)
         length = await self.store.transcript_length(of) if session.runs else 0
-        started, run, changes = begin(session, inbound.message, spec, length=length, now_ms=self.clock.now_ms())
+        started, run, changes = begin(
+            session, inbound.message, spec, length=length, now_ms=self.clock.now_ms()
+        )
         changes += Changes(writes=(Write(of, version, dump_session(started)),))
         if await self._commit(changes, inbound, of):
             return await self._replayed(of, inbound)
@@ -102,7 +104,9 @@ class Intake:
         if not inbound.queue:
             raise AwaitingDecision(f"{AwaitingDecision.code}: run {session.active_run} is not over yet")
         if len(session.queue) >= MAX_QUEUED:
-            raise QueueFull(f"{MAX_QUEUED} messages wait in this session already: try again after the decision")
+            raise QueueFull(
+                f"{MAX_QUEUED} messages wait in this session already: try again after the decision"
+            )
         queued = replace(session, queue=(*session.queue, inbound.message))
         changes = Changes(writes=(Write(session.id, version, dump_session(queued)),))
         if await self._commit(changes, inbound, session.id):

@@ -186,9 +186,7 @@ def _revise(record: AskRecord, action: Action, edit: Edit) -> AskRecord:
     if not isinstance(record.ask, CheckIn):
         return replace(record, state=S.SUPERSEDED)  # not in the table's targets: refused
     changed = replace(record.ask, action=action)
-    return replace(
-        record, ask=changed, revision=record.revision + 1, votes=(), edits=(*record.edits, edit)
-    )
+    return replace(record, ask=changed, revision=record.revision + 1, votes=(), edits=(*record.edits, edit))
 
 
 def _close(

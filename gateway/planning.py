@@ -1,14 +1,14 @@
 """One step of a run, worked out before anything is written: events in, a commit and things to start out.
 
-Owns how the loop's commands and events become records. Runs no tool and calls no model; judging, which has no side effects, is the only user code in here, and may be repeated.
+Owns how the loop's commands and events become records. Runs no tool and calls no model; judging, which has no side
+effects, is the only user code in here, and may be repeated.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import assert_never, cast
 
 from agent.checkin import AnyAsk, CheckIn
 from agent.decision import Approved, Declined, Happened, RunAgain
@@ -44,8 +44,10 @@ from gateway.lifecycle import Reported, Spent, Superseded, transition
 from gateway.session import AttemptRecord, AttemptState
 from gateway.snapshot import Snapshot
 from gateway.telemetry import logger
+from gateway.together import together
 
-Messages = Sequence[UserMessage | AssistantMessage | ResultsMessage]
+Said = UserMessage | AssistantMessage | ResultsMessage
+Messages = Sequence[Said]
 Starts = CallModel | RunTool | Conclude
 """What can only begin once the commit is there."""
 
@@ -59,7 +61,7 @@ class Plan:
     transcript: Messages
     live: Collection[str]
     state: RunState = field(init=False)
-    messages: list[UserMessage | AssistantMessage | ResultsMessage] = field(default_factory=list)
+    messages: list[Said] = field(default_factory=list[Said])
     asks: dict[AskKey, AskId] = field(init=False)
     authorized_by: dict[str, AskId] = field(init=False)
     asked: tuple[AskId, ...] = field(init=False)
@@ -136,7 +138,7 @@ class Plan:
         if judging:
             said = [*self.transcript, *self.messages]
             state, judge = self.state, self.setting.performer.judge
-            for judged in await asyncio.gather(*(judge(state, j.call_id, said) for j in judging)):
+            for judged in await together([judge(state, j.call_id, said) for j in judging]):
                 await self._apply(judged)
 
     async def _prepare(self, command: Command) -> None:
@@ -193,7 +195,9 @@ class Plan:
         id_ = self.asks.pop(key, None)
         record = self.records.get(id_) if id_ else None
         if record is not None and record.open:
-            because = "its result came in" if self.state.closing is None else "another step of this run ended it"
+            because = (
+                "its result came in" if self.state.closing is None else "another step of this run ended it"
+            )
             closed = self._move(record, Superseded(because, self.setting.now_ms))
             self.rows.append(journal.superseded(closed))
 
@@ -282,8 +286,7 @@ class Plan:
 
     async def _authorize(self, command: RunTool) -> None:
         """Let a call through the door: spend its approval and record the attempt, or refuse it."""
-        call = self.state.call(command.call_id)
-        assert call is not None, "the loop starts only calls that it has"
+        call = cast(Call, self.state.call(command.call_id))
         record = self.records.get(self.authorized_by[call.id]) if call.id in self.authorized_by else None
         refusal = await refuse(call, record, setting=self.setting)
         if refusal is not None:
@@ -304,7 +307,8 @@ class Plan:
         self.starts.append(command)
 
     async def _refuse(self, call: Call, attempt: Attempt, record: AskRecord | None, why: Refused) -> None:
-        self.rows.append(journal.refused(why.code, run=self.snapshot.run, tool=call.tool, ask=record, attempt=attempt.id))
+        run = self.snapshot.run
+        self.rows.append(journal.refused(why.code, run=run, tool=call.tool, ask=record, attempt=attempt.id))
         self._report(call.id, OutcomeKind.NOT_RUN, why.problem)
         await self._apply(
             ToolRaised(call_id=call.id, attempt_id=attempt.id, error=why.problem, executed=False)
@@ -329,4 +333,3 @@ class Plan:
 
     def _gone(self, instance: str) -> bool:
         return instance != self.setting.instance and known_gone(instance)
-

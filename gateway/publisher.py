@@ -20,7 +20,18 @@ from gateway.errors import ClaimLost, Conflict
 from gateway.heartbeat import Heartbeat
 from gateway.notice import RunNotice, notice_of
 from gateway.partitions import partition_of
-from gateway.ports import Claimed, Clock, DocumentId, Hold, IndexPut, IndexRemove, Release, Store, Stored, Write
+from gateway.ports import (
+    Claimed,
+    Clock,
+    DocumentId,
+    Hold,
+    IndexPut,
+    IndexRemove,
+    Release,
+    Store,
+    Stored,
+    Write,
+)
 from gateway.queues import UNDELIVERED
 from gateway.session import load_run
 from gateway.surface import SurfaceRecord, SurfaceState, dump_surface, load_surface
@@ -146,7 +157,11 @@ class Publisher:
         changes = Changes(
             writes=(
                 Write(
-                    stored.id, stored.version, dump_surface(surface), loads=(surface.about,), expires_ms=KEPT_MS
+                    stored.id,
+                    stored.version,
+                    dump_surface(surface),
+                    loads=(surface.about,),
+                    expires_ms=KEPT_MS,
                 ),
             )
         )
@@ -157,8 +172,10 @@ class Publisher:
         if surface.error:
             logger.warning("delivery", surface_id=surface.id, channel=surface.channel, reason=surface.error)
             put = IndexPut(UNDELIVERED, surface.id, self.clock.now_ms())
-            rows = (journal.delivery_failed(surface, run_id),) if surface.state is SurfaceState.FAILED and run_id else ()
-            return Changes(index=(put,), rows=rows)
+            over = surface.state is SurfaceState.FAILED and run_id is not None
+            return Changes(
+                index=(put,), rows=(journal.delivery_failed(surface, run_id),) if over and run_id else ()
+            )
         rows = (journal.delivered(surface, run_id),) if run_id else ()
         return Changes(index=(IndexRemove(UNDELIVERED, surface.id),), rows=rows)
 

@@ -155,6 +155,5 @@ def _after(plan: Plan, run: RunRecord, session: SessionRecord) -> Snapshot:
     )
 
 
-def _bump(version: int, written: bool) -> int:
+def _bump(version: int, written: object) -> int:
     return version + 1 if written else version
-

@@ -12,7 +12,7 @@ from typing import Any
 
 from agent.examples.wish import Wish, read_wish, read_wishes, wants_refund
 from agent.examples.wording import amount_read, editor, not_done
-from agent.messages import ToolResult
+from agent.messages import ResultStatus, ToolResult
 from agent.scripted import Conversation, Exchange, Outcome, Piece, Rule, call, otherwise, say
 
 HELP = (
@@ -20,10 +20,16 @@ HELP = (
     "Refund 5000 USD on order A-1042, it arrived broken."
 )
 THANKS = "You are welcome."
-TRY_ANOTHER = "Name another amount and I ask again, or leave it."
+TRY_ANOTHER = "Name another amount, and I ask again."
 NO_AMOUNT = "Not done. I found no amount in that. " + HELP
+MAX_OPTIONS = 5
 ONLY_USD_EUR = "Not done. Refunds go out in USD or EUR: name the amount in one of them."
 
+_ABOUT = {
+    "ask_user": "the amount",
+    "collect_refund_details": "the details of the refund",
+    "lookup_order": "the look-up of the order",
+}
 _ASKS_STATUS = re.compile(r"\s*(?:was|were|has|have|did|is|status|check|look up|show|what)\b", re.IGNORECASE)
 _THANKS = re.compile(r"\s*(?:thanks|thank you|thx|cheers|great|perfect|danke|merci|谢谢)\b", re.IGNORECASE)
 _REFUNDED = re.compile(r"refunded (?P<amount>\d+) (?P<currency>\w+) on order (?P<order>\S+)")
@@ -37,8 +43,9 @@ def report(conversation: Conversation) -> Piece | None:
 
 def give_up(conversation: Conversation) -> Piece | None:
     """A question, a form or a look-up brought nothing to go on with."""
-    failed = [outcome.result for outcome in conversation.news if not outcome.result.ok]
-    return say("\n".join(dict.fromkeys(map(not_done, failed)))) if failed else None
+    lost = [outcome for outcome in conversation.news if not outcome.result.ok]
+    lines = [not_done(each.result, _ABOUT.get(each.use.name, "it")) for each in lost]
+    return say("\n".join(dict.fromkeys(lines))) if lines else None
 
 
 def status(conversation: Conversation) -> Piece | None:
@@ -142,13 +149,16 @@ def _ask_for_missing(wish: Wish, now: Exchange) -> Piece:
         known = {"amount": wish.amount, "currency": wish.currency or None}
         supplied = {name: value for name, value in known.items() if value is not None}
         return call("collect_refund_details", **supplied)
-    if now.of("ask_user"):
+    asked = len(now.of("ask_user"))
+    if asked > 1 or (asked and not wish.amounts):
         return say(NO_AMOUNT)
     question = f"How much do you want refunded on order {wish.order_id}?"
     if not wish.amounts:
         return call("ask_user", question=question)
     return call(
-        "ask_user", question=question, options=[f"{each} {wish.currency or 'USD'}" for each in wish.amounts]
+        "ask_user",
+        question=question,
+        options=[f"{each} {wish.currency or 'USD'}" for each in wish.amounts[:MAX_OPTIONS]],
     )
 
 
@@ -175,8 +185,8 @@ def _report_one(outcome: Outcome) -> str:
     result, asked = outcome.result, outcome.use.arguments
     what = f"{amount_read(int(str(asked['amount'])))} {asked['currency']} on order {asked['order_id']}"
     if not result.ok:
-        offer = f" {TRY_ANOTHER}" if result.status == "declined" else ""
-        return f"{not_done(result)} It was about {what}.{offer}"
+        offer = f" {TRY_ANOTHER}" if result.status is ResultStatus.DECLINED else ""
+        return not_done(result, f"the refund of {what}") + offer
     ran = _REFUNDED.search(result.content)
     if ran is None:
         return f"Done. A person confirmed the refund of {what}."

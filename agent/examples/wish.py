@@ -9,6 +9,10 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+READ_LIMIT = 4_000
+"""Characters of a message that are read for a refund."""
+LONGEST_AMOUNT = 15
+
 _ORDER = re.compile(
     r"\b[A-Z]{1,4}-\d{1,10}\b"  # A-1042
     r"|(?:\border|\bnumber|\bno\.|#|订单|订单号)\s*(?:number|no\.?|nr\.?|#|号)?\s*:?\s*([A-Z]{0,4}-?\d{2,10})\b",
@@ -41,7 +45,9 @@ _REASON = re.compile(
 _WANTED = re.compile(
     r"refund|reimburs|money back|give (?:it |that )?back|erstatt|rembours|退款|返金|환불", re.IGNORECASE
 )
-_CLAUSE = re.compile(r"\s+and\s+|;|\n|\balso\b|,(?=[^,]*\b[A-Z]{1,4}-\d{1,10}\b)|(?<=\d),\s+", re.IGNORECASE)
+_CLAUSE = re.compile(
+    r"\s+and\s+|;|\n|\balso\b|,(?!\d)(?=[^,]*\b[A-Z]{1,4}-\d{1,10}\b)|(?<=\d),\s+", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,13 +79,14 @@ def wants_refund(text: str) -> bool:
 
 def read_wish(text: str) -> Wish:
     """The one refund that a text is about."""
+    text = text[:READ_LIMIT]
     amounts, currency = _read_money(text)
     return Wish(_read_order(text), amounts, currency, _read_reason(text))
 
 
 def read_wishes(text: str) -> tuple[Wish, ...]:
     """All refunds that a text asks for: several when several parts of it name an order and an amount each."""
-    parts = [read_wish(part) for part in _CLAUSE.split(text)]
+    parts = [read_wish(part) for part in _CLAUSE.split(text[:READ_LIMIT])]
     complete = [wish for wish in parts if wish.order_id and wish.amount]
     if len({wish.order_id for wish in complete}) > 1:
         return tuple(complete)
@@ -103,7 +110,8 @@ def _read_money(text: str) -> tuple[tuple[int, ...], str]:
 
 def _amounts(text: str) -> Iterator[re.Match[str]]:
     for found in _AMOUNT.finditer(text):
-        if found["before"] or found["after"] or not _COUNTED.match(text, found.end()):
+        counted = not (found["before"] or found["after"]) and _COUNTED.match(text, found.end())
+        if len(found["whole"]) <= LONGEST_AMOUNT and not counted:
             yield found
 
 

@@ -6,24 +6,31 @@ import re
 
 from agent.messages import ResultStatus, ToolResult
 
+NOTHING_EXECUTED = "\nNothing was executed"
 _EDITOR = re.compile(r"\n\n(?P<by>.+?) changed the arguments before approving")
 
 
-def not_done(result: ToolResult) -> str:
-    """A result that is no success, in one sentence or two."""
+def not_done(result: ToolResult, what: str) -> str:
+    """A result that is no success, and what it was about (`the refund of 5000 USD`)."""
     reason = _reason(result)
     match result.status:
         case ResultStatus.DECLINED:
             note = reason.removeprefix("declined by human").removeprefix(":").strip()
-            return f"Not done. It was declined: “{note}”." if note else "Not done. It was declined."
+            said = f': "{note}"' if note else ""
+            return f"Not done. {_capital(what)} was declined{said}."
         case ResultStatus.EXPIRED:
-            return "Not done. Nobody answered in time, so nothing was run."
+            return f"Not done. Nobody answered about {what} in time, so nothing was run."
         case ResultStatus.UNKNOWN:
-            return "It is not known whether it ran. Check before asking again."
-        case ResultStatus.ERROR if "\nNothing was executed" not in result.content:
-            return f"Something went wrong: {reason}. Check what happened before asking again."
+            return f"It is not known whether {what} happened. Check it before you ask again."
+        case ResultStatus.ERROR if not nothing_ran(result):
+            return f"{_capital(what)} failed: {reason}. Check what happened before you ask again."
         case _:
-            return f"Not done: {reason}."
+            return f"Not done: {what}. {_capital(reason)}."
+
+
+def nothing_ran(result: ToolResult) -> bool:
+    """Whether it is certain that nothing was executed."""
+    return NOTHING_EXECUTED in result.content and result.status is not ResultStatus.UNKNOWN
 
 
 def editor(result: ToolResult) -> str:
@@ -38,4 +45,8 @@ def amount_read(amount: int) -> str:
 
 
 def _reason(result: ToolResult) -> str:
-    return result.content.partition("\nNothing was executed")[0].partition("\n\n")[0].strip().rstrip(".")
+    return result.content.partition(NOTHING_EXECUTED)[0].partition("\n\n")[0].strip().rstrip(".")
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -15,15 +15,15 @@ from gateway.errors import SignoffError
 from gateway.ports import Ring
 from gateway.store.command import pack
 from gateway.store.keys import BELL
-from gateway.store.links import Greeting, NewLink, dial
+from gateway.store.links import Greeting, Links, dial
 from gateway.store.wire import Link
 
 _PAUSE_S = 0.5
 
 
 class Bell:
-    def __init__(self, new_link: NewLink, greeting: Greeting) -> None:
-        self._new_link = new_link
+    def __init__(self, links: Links, greeting: Greeting) -> None:
+        self._links = links
         self._greeting = greeting
         self._listeners: set[_Listener] = set()
         self._hearing: asyncio.Task[None] | None = None
@@ -53,7 +53,7 @@ class Bell:
     async def _hear_others(self) -> None:
         while True:
             try:
-                link = await dial(self._new_link, self._greeting)
+                link = await dial(self._links, self._greeting)
                 try:
                     await self._subscribe(link)
                 finally:

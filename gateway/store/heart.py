@@ -6,10 +6,12 @@ Owns one synchronous connection. Knows nothing of when to renew, or of what a lo
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any
 
 from redis import Redis, RedisCluster, Sentinel
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.cluster import ClusterNode
 from redis.exceptions import NoScriptError, RedisError
 from redis.retry import Retry
 
@@ -29,6 +31,7 @@ class Heart:
         self._clock = clock
         self._timeout_s = timeout_s
         self._client: Any = None
+        self._open = ExitStack()
 
     def renew(self, holds: Sequence[Hold], *, lease_ms: int) -> tuple[int | None, ...]:
         """As `Store.renew`. Raises StoreUnreachable: beating again is safe."""
@@ -38,12 +41,11 @@ class Heart:
             raise StoreUnreachable(reason=str(error)) from error
 
     def close(self) -> None:
-        if self._client is not None:
-            self._client.close()
+        self._open.close()
 
     def _renew(self, holds: Sequence[Hold], lease_ms: int) -> tuple[int | None, ...]:
         if self._client is None:
-            self._client = _connect(self._address, self._timeout_s)
+            self._client = _connect(self._address, self._timeout_s, self._open)
         generations: list[int | None] = [None] * len(holds)
         for renewal in renewals(holds):
             parts = renewal_parts(renewal, lease_ms=lease_ms, offset_ms=self._clock.offset_ms)
@@ -59,20 +61,24 @@ class Heart:
             return self._client.execute_command("EVAL", WORK.text, *rest)
 
 
-def _connect(address: Address, timeout_s: float) -> Any:
+def _connect(address: Address, timeout_s: float, opened: ExitStack) -> Any:
+    """Whatever is opened on the way is closed by `opened`."""
     options = _options(timeout_s)
     match address:
         case Server():
-            return _untyped(Redis).from_url(address.url, **options)
+            client = _untyped(Redis).from_url(address.url, **options)
         case Sentinels():
-            watch = options | _login(address.watch)
-            sentinel = _untyped(Sentinel)(list(address.hosts), sentinel_kwargs=watch)
-            return sentinel.master_for(
+            manager = _untyped(Sentinel)(list(address.hosts), sentinel_kwargs=options | _login(address.watch))
+            for each in manager.sentinels:
+                opened.callback(each.close)
+            client = manager.master_for(
                 address.service, db=address.database, **options, **_login(address.login)
             )
         case Cluster():
-            host, port = address.hosts[0]
-            return RedisCluster(host=host, port=port, **options, **_login(address.login))
+            nodes = [ClusterNode(host, port) for host, port in address.hosts]
+            client = RedisCluster(startup_nodes=nodes, **options, **_login(address.login))
+    opened.callback(client.close)
+    return client
 
 
 def _options(timeout_s: float) -> dict[str, Any]:

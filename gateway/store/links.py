@@ -6,6 +6,8 @@ Owns dialling, login, TLS and the question to the sentinels, all of it redis-py'
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 from redis.asyncio.cluster import RedisCluster
@@ -19,24 +21,40 @@ from gateway.store.address import Cluster, Login, Sentinels, Server
 from gateway.store.command import Reply, pack
 from gateway.store.wire import Link
 
-NewLink: TypeAlias = Callable[[], Link]
-"""Makes a connection that is not yet dialled."""
 Greeting: TypeAlias = Callable[[Link], Awaitable[None]]
 """What is said first on a new connection. Raises if the other end is not the store that we know."""
 
 CONNECT_TIMEOUT_S = 2.0
+_SENTINEL_TIMEOUT_S = 0.5
+"""Short, because the next one knows the same."""
 
 
-def links_to_server(server: Server) -> NewLink:
+async def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Connections to one place, and what there is to close after the last of them."""
+
+    new: Callable[[], Link]
+    """Makes a connection that is not yet dialled."""
+    close: Callable[[], Awaitable[None]] = _nothing
+
+
+def links_to_server(server: Server) -> Links:
     pool = _untyped(ConnectionPool).from_url(server.url, **_options())
-    return pool.make_connection
+    return Links(pool.make_connection)
 
 
-def links_to_primary(sentinels: Sentinels) -> NewLink:
+def links_to_primary(sentinels: Sentinels) -> Links:
     """Every dialling asks the sentinels anew."""
     manager = _untyped(Sentinel)(
         list(sentinels.hosts),
-        sentinel_kwargs=_options() | _login(sentinels.watch) | _tls_flag(sentinels.watch),
+        sentinel_kwargs=_options()
+        | {"socket_timeout": _SENTINEL_TIMEOUT_S, "socket_connect_timeout": _SENTINEL_TIMEOUT_S}
+        | _login(sentinels.watch)
+        | _tls_flag(sentinels.watch),
     )
     pool = _untyped(SentinelConnectionPool)(
         sentinels.service,
@@ -47,12 +65,12 @@ def links_to_primary(sentinels: Sentinels) -> NewLink:
         **_tls_flag(sentinels.login),
     )
     # The bound method keeps the pool alive: its connections only hold a weak reference to it.
-    return pool.make_connection
+    return Links(pool.make_connection, manager.aclose)
 
 
-def links_to_node(host: str, port: int, login: Login) -> NewLink:
+def links_to_node(host: str, port: int, login: Login) -> Links:
     kind = _untyped(SSLConnection if login.tls else Connection)
-    return lambda: kind(host=host, port=port, **_options(), **_login(login))
+    return Links(partial(kind, host=host, port=port, **_options(), **_login(login)))
 
 
 class Topology:
@@ -101,8 +119,8 @@ class Topology:
         )
 
 
-async def dial(new_link: NewLink, greeting: Greeting) -> Link:
-    link = new_link()
+async def dial(links: Links, greeting: Greeting) -> Link:
+    link = links.new()
     try:
         await link.connect()
         await greeting(link)

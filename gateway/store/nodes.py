@@ -14,7 +14,7 @@ from gateway.store.address import Address, Cluster, Sentinels, Server
 from gateway.store.keys import keys_of
 from gateway.store.links import (
     Greeting,
-    NewLink,
+    Links,
     Topology,
     dial,
     links_to_node,
@@ -35,7 +35,7 @@ class Nodes(Protocol):
         """For the one command that a cluster sends elsewhere while it moves a slot."""
         ...
 
-    def new_link(self, partition: int) -> NewLink: ...
+    def links(self, partition: int) -> Links: ...
 
     def each_server(self) -> list[int]:
         """One partition of every server, to ask each of them something."""
@@ -63,14 +63,15 @@ async def open_nodes(address: Address, *, greeting: Greeting, lanes: int, patien
 class _Lanes:
     """The wires to one server. Several, because a server takes only 16 kB from a connection between two fsyncs."""
 
-    def __init__(self, new_link: NewLink, greeting: Greeting, lanes: int, patience_s: float) -> None:
-        self.new_link = new_link
-        wire = partial(Wire, partial(dial, new_link, greeting), patience_s=patience_s)
+    def __init__(self, links: Links, greeting: Greeting, lanes: int, patience_s: float) -> None:
+        self.links = links
+        wire = partial(Wire, partial(dial, links, greeting), patience_s=patience_s)
         self.shared = [wire() for _ in range(lanes)]
         self.confirming = [wire() for _ in range(lanes)]
 
     async def close(self) -> None:
         await asyncio.gather(*[wire.close() for wire in (*self.shared, *self.confirming)])
+        await self.links.close()
 
 
 class _OneNode:
@@ -88,8 +89,8 @@ class _OneNode:
     def wire_at(self, host: str, port: int) -> Wire:
         return self._lanes.shared[0]
 
-    def new_link(self, partition: int) -> NewLink:
-        return self._lanes.new_link
+    def links(self, partition: int) -> Links:
+        return self._lanes.links
 
     def each_server(self) -> list[int]:
         return [0]
@@ -121,8 +122,8 @@ class _ClusterNodes:
     def wire_at(self, host: str, port: int) -> Wire:
         return self._lanes_at((host, port)).shared[0]
 
-    def new_link(self, partition: int) -> NewLink:
-        return self._lanes_at(self._places[partition]).new_link
+    def links(self, partition: int) -> Links:
+        return self._lanes_at(self._places[partition]).links
 
     def each_server(self) -> list[int]:
         return [self._places.index(place) for place in set(self._places)]

@@ -65,7 +65,7 @@ async def open_store(
     except BaseException:
         await nodes.close()
         raise
-    bell = Bell(nodes.new_link(0), greeting)
+    bell = Bell(nodes.links(0), greeting)
     return RedisStore(
         nodes=nodes,
         calls=calls,

@@ -13,6 +13,8 @@ from aiohttp import ClientSession
 from anthropic import AsyncAnthropic
 
 from agent.claude import Claude, ClaudeNotConfigured
+from agent.decision import Approved, Declined
+from agent.examples import refunds
 from agent.messages import (
     AssistantMessage,
     Message,
@@ -26,6 +28,7 @@ from agent.messages import (
 )
 from agent.model import ModelError, ModelFailure, Prompt, StopReason, ToolSpec, Usage
 from agent.models import UnknownModel, resolve
+from agent.runner import Finished, Paused
 from tests.support.messages_api import (
     MessagesApi,
     broken,
@@ -352,6 +355,46 @@ class TestRetries:
         api.will(failure(400, "invalid_request_error", "no"))
         await failing(make(retries=2))
         assert len(api.received) == 1
+
+
+class TestAnAgent:
+    """The refunds example on Claude: everything that it sends is something the API takes."""
+
+    @pytest.fixture(autouse=True)
+    def data(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SIGNOFF_DATA_DIR", str(tmp_path))
+
+    async def test_pauses_and_goes_on_in_another_process(self, api: MessagesApi, make: Make):
+        asked = tool_use("toolu_1", "issue_refund", order_id="A-1042", amount=5000)
+        api.will(message(THINKING, "I refund it.", asked), message("Done."))
+        outcome = await refunds.build(make()).run("Refund $5,000 on order A-1042")
+        assert isinstance(outcome, Paused)
+        outcome = await refunds.build(make()).resume(outcome.checkpoint, Approved(by="Ann"))
+        assert isinstance(outcome, Finished)
+        assert outcome.text == "Done."
+        turns = api.body["messages"]
+        assert turns[1]["content"][0] == THINKING
+        assert turns[2]["content"][0]["content"] == "refunded 5000 USD on order A-1042"
+        assert {tool["name"] for tool in api.body["tools"]} >= {"issue_refund", "ask_user"}
+
+    async def test_tells_claude_of_a_no_as_an_error(self, api: MessagesApi, make: Make):
+        calls = [tool_use(f"toolu_{n}", "issue_refund", order_id=f"A-{n}", amount=n) for n in (10, 5000)]
+        api.will(message(*calls), message("One was declined."))
+        agent = refunds.build(make())
+        outcome = await agent.run("Refund both")
+        assert isinstance(outcome, Paused)
+        await agent.resume(outcome.checkpoint, Declined(by="Bob", note="not this week"))
+        ran, declined = api.body["messages"][-1]["content"]
+        assert (ran["tool_use_id"], declined["tool_use_id"]) == ("toolu_10", "toolu_5000")
+        assert "is_error" not in ran
+        assert declined["is_error"] is True
+        assert "not this week" in declined["content"]
+
+    async def test_comes_back_after_an_overload(self, api: MessagesApi, make: Make):
+        api.will(overloaded(retry_after_ms="1"), message("Hello."))
+        outcome = await refunds.build(make()).run("hi")
+        assert isinstance(outcome, Finished)
+        assert outcome.text == "Hello."
 
 
 class TestTheServer:

@@ -76,7 +76,9 @@ def collected() -> Run:
     run = collecting()
     values = {"due": "friday", "amount": 3}
     run.take(
-        AnswerReceived(call_id="t", ask_key=run.key("t"), reply=InputReceived(by="a", request_id="in_1", values=values))
+        AnswerReceived(
+            call_id="t", ask_key=run.key("t"), reply=InputReceived(by="a", request_id="in_1", values=values)
+        )
     )
     return run
 
@@ -358,9 +360,7 @@ def test_an_unknown_outcome_opens_a_question_only_for_tools_that_may_not_repeat(
         run.take(OutcomeUnknown(call_id="t", attempt_id=attempt.id, idempotent=True, safe=False))
         assert [type(c) for c in run.commands] == [RunTool]
     assert len(keys) == 1, "every attempt carries the same idempotency key"
-    run.take(
-        OutcomeUnknown(call_id="t", attempt_id=AttemptId(run.attempt("t")), idempotent=True, safe=False)
-    )
+    run.take(OutcomeUnknown(call_id="t", attempt_id=AttemptId(run.attempt("t")), idempotent=True, safe=False))
     assert run.commands == [CallModel()]
 
 
@@ -474,7 +474,9 @@ def test_two_asks_of_one_call_have_different_keys() -> None:
     run = waiting()
     first = run.key("t")
     run.take(Decided(call_id="t", ask_key=first, decision=Approved(by="ann")))
-    run.take(OutcomeUnknown(call_id="t", attempt_id=AttemptId(run.attempt("t")), idempotent=False, safe=False))
+    run.take(
+        OutcomeUnknown(call_id="t", attempt_id=AttemptId(run.attempt("t")), idempotent=False, safe=False)
+    )
     assert run.key("t") != first
 
 

@@ -52,7 +52,9 @@ def books() -> Books:
     return Books()
 
 
-async def test_an_approved_action_runs_once_and_the_run_ends(valkey: Valkey, books: Books, tmp_path: Path) -> None:
+async def test_an_approved_action_runs_once_and_the_run_ends(
+    valkey: Valkey, books: Books, tmp_path: Path
+) -> None:
     async with office(valkey.url, config(tmp_path), books.agent(first_calls(REFUND))) as desk:
         received = await desk.say("refunds", "refund it")
         (ask,) = await desk.asks(received.run)
@@ -229,7 +231,9 @@ async def test_a_tool_that_times_out_opens_an_outcome_question_and_a_late_result
         received = await desk.say("refunds")
         (ask,) = await desk.asks(received.run)
         await desk.decide(ask, Approved(by="ann"))
-        (outcome,) = await desk.until(_open_of(desk, received.run, "outcome_question"), "the outcome question")
+        (outcome,) = await desk.until(
+            _open_of(desk, received.run, "outcome_question"), "the outcome question"
+        )
         released.set()
         run = await desk.finished(received.run, FinishReason.END_TURN)
         assert run.state.text == "done after all"
@@ -255,7 +259,9 @@ async def test_the_answers_to_an_outcome_question(valkey: Valkey, tmp_path: Path
         received = await desk.say("refunds")
         (ask,) = await desk.asks(received.run)
         await desk.decide(ask, Approved(by="ann"))
-        (outcome,) = await desk.until(_open_of(desk, received.run, "outcome_question"), "the outcome question")
+        (outcome,) = await desk.until(
+            _open_of(desk, received.run, "outcome_question"), "the outcome question"
+        )
         await desk.decide(outcome, answer)  # type: ignore[arg-type]
         run = await desk.finished(received.run)
         if isinstance(answer, RunAgain):

@@ -37,7 +37,8 @@ from gateway.telemetry import logger
 from tests.support.clock import ManualClock
 
 PEOPLE = People(
-    Person(id=PersonId(name), name=name.title(), identities={"console": name}) for name in ("ann", "bob", "mia")
+    Person(id=PersonId(name), name=name.title(), identities={"console": name})
+    for name in ("ann", "bob", "mia")
 )
 PATIENCE = 20.0
 _serial = itertools.count(1)
@@ -122,7 +123,13 @@ class Office:
     clock: ManualClock
 
     async def say(
-        self, agent: str, text: str = "go", *, session: str | None = None, id: str | None = None, by: str = "mia"
+        self,
+        agent: str,
+        text: str = "go",
+        *,
+        session: str | None = None,
+        id: str | None = None,
+        by: str = "mia",
     ) -> Received:
         number = next(_serial)
         return await self.gateway.intake.receive(
@@ -135,7 +142,12 @@ class Office:
         )
 
     async def decide(
-        self, record: AskRecord, decision: AnyDecision, *, operation: str | None = None, revision: int | None = None
+        self,
+        record: AskRecord,
+        decision: AnyDecision,
+        *,
+        operation: str | None = None,
+        revision: int | None = None,
     ) -> Recorded:
         return await self.gateway.desk.submit(
             Submission(
