@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
-from pydantic import JsonValue
-
 from agent import gate, middleware
 from agent.action import Action, verify
 from agent.events import ToolFailed
@@ -31,11 +29,12 @@ from agent.moves import (
     ToolRaised,
     ToolReturned,
 )
-from agent.redaction import redact, scrub
+from agent.redaction import redact_value, scrub
 from agent.redaction import secrets as hidden_values
+from agent.result import plain_result, render_result
 from agent.run import Attempt, Call, RunState
 from agent.spec import AgentSpec
-from agent.tools import InvalidArguments, Tool, ToolContext, render_result
+from agent.tools import InvalidArguments, Tool, ToolContext
 
 Emit = Callable[[object], None]
 Executed = ToolReturned | ToolRaised | InputAsked
@@ -187,6 +186,5 @@ def _request(state: RunState, call: Call, declared: InputDeclaration) -> InputRe
 
 
 def _without_secrets(result: object, tool: Tool | None) -> object:
-    if tool is None or not tool.redact_result or not isinstance(result, dict):
-        return result
-    return redact(cast(dict[str, JsonValue], result), tool.redact_result)
+    """A result as it may be stored, shown to the model and quoted as evidence."""
+    return redact_value(plain_result(result), tool.redact_result) if tool and tool.redact_result else result

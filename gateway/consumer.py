@@ -44,16 +44,21 @@ class Consumer:
     _active: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
     _bell: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
+    _serving: bool = False
     _serial: itertools.count[int] = field(default_factory=itertools.count)
 
     async def run(self) -> None:
         """Serve until `drain`. A background part that dies takes the process's main task down with it."""
         self._ready.update((queue, partition) for queue in self.queues for partition in self.partitions)
         self._bell.set()
-        async with asyncio.TaskGroup() as parts:
-            sweeping = parts.create_task(self._sweep())
-            await self._serve()
-            sweeping.cancel()
+        self._serving = True
+        try:
+            async with asyncio.TaskGroup() as parts:
+                sweeping = parts.create_task(self._sweep())
+                await self._serve()
+                sweeping.cancel()
+        finally:
+            self._serving = False
 
     def ring(self, queue: str, partition: int) -> None:
         """Somebody should look there."""
@@ -67,6 +72,10 @@ class Consumer:
         self._bell.set()
         if self._active:
             await asyncio.wait(self._active, timeout=seconds)
+
+    @property
+    def serving(self) -> bool:
+        return self._serving
 
     @property
     def active(self) -> int:

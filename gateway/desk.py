@@ -222,6 +222,13 @@ class Desk:
             return record.state is AttemptState.STARTED
         raise DeskBusy(f"attempt {attempt} is being changed by others: try again")
 
+    async def note_refused(self, submission: Submission, code: str) -> None:
+        """Leave a `refused` row for an answer that was not taken. Never deduplicated: each try is a fact."""
+        record, _ = await self._ask(submission.ask_id)
+        row = journal.answer_refused(record, code, by=submission.person, channel=submission.channel)
+        operation = f"refused:{submission.operation}"
+        await self._send(Changes(rows=(row,)), record.id, operation, keep_ms=DRIVER_KEPT_MS)
+
     async def _settle_late(
         self, record: AttemptRecord, version: int, content: str, status: ResultStatus
     ) -> None:

@@ -1,0 +1,1 @@
+"""The terminal as a channel: asks are shown and answered in place."""
