@@ -52,7 +52,9 @@ class Refused(click.ClickException):
 
     def __init__(self, error: SignoffError) -> None:
         super().__init__(str(error))
-        self.exit_code = _status(error)
+        vars(self)["exit_code"] = _status(
+            error
+        )  # click reads it from the instance, but declares it for the class
 
     def show(self, file: Any = None) -> None:
         click.echo(f"signoff: {self.message}", err=True)

@@ -8,6 +8,7 @@ import pytest
 
 from agent.decision import (
     Answered,
+    AnyDecision,
     Approved,
     Declined,
     GivenUp,
@@ -155,7 +156,7 @@ def every_event(run: Run) -> dict[type[Event], Event]:
     }
 
 
-def _decision(phase: CallPhase | None) -> object:
+def _decision(phase: CallPhase | None) -> AnyDecision:
     match phase:
         case CallPhase.ASKING:
             return Answered(by="ann", answer="x")
@@ -179,7 +180,7 @@ def test_a_run_takes_exactly_the_events_of_its_table(phase: Phase) -> None:
         before = run.state
         event = every_event(run)[type_]
         listed = type_ in RUN_TABLE[phase]
-        addressed = run.state.call("t") is None or type_ in CALL_TABLE[run.state.call("t").phase]  # type: ignore[union-attr]
+        addressed = run.state.call("t") is None or type_ in CALL_TABLE[run.state.call("t").phase]
         if listed and (addressed or not hasattr(event, "call_id")):
             assert run.take(event).state.phase in RUN_TABLE[phase][type_], f"{phase} + {type_.__name__}"
         else:
@@ -196,7 +197,8 @@ def test_a_call_takes_exactly_the_events_of_its_table(phase: CallPhase) -> None:
         if not hasattr(event, "call_id"):
             continue
         call = run.state.call("t")
-        assert call is not None and call.phase is phase
+        assert call is not None
+        assert call.phase is phase
         if type_ in CALL_TABLE[phase]:
             after = run.take(event).state.call("t")
             assert after is None or after.phase in CALL_TABLE[phase][type_], f"{phase} + {type_.__name__}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -111,8 +111,8 @@ class TestPaths:
 
 
 class TestCombinations:
-    BIG = {"field": "amount", "op": "gt", "value": 1000}
-    ABROAD = {"field": "currency", "op": "ne", "value": "EUR"}
+    BIG: ClassVar = {"field": "amount", "op": "gt", "value": 1000}
+    ABROAD: ClassVar = {"field": "currency", "op": "ne", "value": "EUR"}
 
     @pytest.mark.parametrize(
         ("condition", "expected"),
@@ -178,7 +178,9 @@ class TestAnyInput:
         same_type = isinstance(found, bool) == isinstance(value, bool) and (
             isinstance(found, str) == isinstance(value, str)
         )
-        finite = all(not isinstance(x, float) or x not in (float("inf"), float("-inf")) for x in (found, value))
+        finite = all(
+            not isinstance(x, float) or x not in (float("inf"), float("-inf")) for x in (found, value)
+        )
         if not finite:
             return
         eq, ne = judge("x", "eq", value, x=found), judge("x", "ne", value, x=found)

@@ -11,8 +11,8 @@ from agent.action import capture
 from agent.checkin import AnyAsk
 from agent.decision import (
     CUT_MARK,
-    AnyDecision,
     Answered,
+    AnyDecision,
     Approved,
     Assurance,
     Declined,
@@ -79,7 +79,8 @@ class TestAsks:
         )
 
     @pytest.mark.parametrize(
-        ("ask", "tool"), [(question(), "ask_user"), (input_request(), "collect"), (outcome_question(), "issue_refund")]
+        ("ask", "tool"),
+        [(question(), "ask_user"), (input_request(), "collect"), (outcome_question(), "issue_refund")],
     )
     def test_every_kind_of_ask_has_its_row(self, ask: AnyAsk, tool: str):
         row = load_row(journal.asked(ask_record(ask), KEY))
@@ -101,7 +102,14 @@ class TestAsks:
                 ("due", "amount"),
             ),
             (input_request(), InputCancelled(by="ann", request_id="in-1"), Kind.INPUT_CANCELLED, "", "", ()),
-            (outcome_question(), Happened(by="ann", note="I looked"), Kind.ANSWERED, "happened", "I looked", ()),
+            (
+                outcome_question(),
+                Happened(by="ann", note="I looked"),
+                Kind.ANSWERED,
+                "happened",
+                "I looked",
+                (),
+            ),
             (outcome_question(), RunAgain(by="ann"), Kind.APPROVED, "run-again", "", ()),
             (outcome_question(), GivenUp(by="ann"), Kind.ANSWERED, "given-up", "", ()),
         ],
@@ -178,7 +186,9 @@ class TestAsks:
         assert (row.kind, row.tool, row.run_id, row.ask_id) == (Kind.REFUSED, "issue_refund", RUN, "")
 
     def test_a_refused_answer_names_who_tried(self):
-        row = load_row(journal.answer_refused(ask_record(), "NOT_ALLOWED", by=PersonId("zoe"), channel="console"))
+        row = load_row(
+            journal.answer_refused(ask_record(), "NOT_ALLOWED", by=PersonId("zoe"), channel="console")
+        )
         assert (row.kind, row.code, row.by, row.channel) == (Kind.REFUSED, "NOT_ALLOWED", "zoe", "console")
 
 

@@ -51,7 +51,9 @@ class TestJson:
     def test_a_known_kind_is_a_kind(self):
         assert load_row(b'{"schema":1,"kind":"always-approved"}').kind is Kind.ALWAYS_APPROVED
 
-    @pytest.mark.parametrize("body", [b"", b"[]", b"{}", b'{"kind":3}', b"\xff", b'{"kind":"ask","revision":"one"}'])
+    @pytest.mark.parametrize(
+        "body", [b"", b"[]", b"{}", b'{"kind":3}', b"\xff", b'{"kind":"ask","revision":"one"}']
+    )
     def test_anything_else_is_refused(self, body: bytes):
         with pytest.raises(UnreadableRow, match="not a row of the journal"):
             load_row(body)
@@ -74,8 +76,12 @@ class TestKinds:
         assert set(MEANINGS) == set(Kind)
 
     def test_the_documentation_says_what_the_code_says(self):
-        written = dict(re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-        assert written == {str(kind): text for kind, text in MEANINGS.items()}, f"bring the table in {PAGE} up to date"
+        written = dict(
+            re.findall(r"^\| `([a-z-]+)` \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        )
+        assert written == {str(kind): text for kind, text in MEANINGS.items()}, (
+            f"bring the table in {PAGE} up to date"
+        )
 
     def test_none_was_renamed(self):
         """Rows that are stored keep their kind for ever: add to this list, take nothing from it."""

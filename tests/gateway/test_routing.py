@@ -62,7 +62,9 @@ class TestChoose:
             ("", "pay", False),
         ],
     )
-    def test_a_star_does_not_cross_a_slash_and_nothing_else_is_special(self, pattern: str, tool: str, taken: bool):
+    def test_a_star_does_not_cross_a_slash_and_nothing_else_is_special(
+        self, pattern: str, tool: str, taken: bool
+    ):
         assert Match(tool=pattern).takes("refunds", tool, {}) is taken
 
 
@@ -76,7 +78,9 @@ class TestDefault:
             Routes([])
 
     @pytest.mark.parametrize(
-        "routes", [[route("a"), route("b")], [route("a"), route("b", Match(tool="x"))]], ids=["two", "not last"]
+        "routes",
+        [[route("a"), route("b")], [route("a"), route("b", Match(tool="x"))]],
+        ids=["two", "not last"],
     )
     def test_nothing_may_stand_behind_it(self, routes: list[Route]):
         with pytest.raises(NoDefaultRoute, match="never be reached"):

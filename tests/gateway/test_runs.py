@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from agent.agent import Agent
 from agent.decision import Answered, Approved, Declined, GivenUp, Happened, RunAgain
+from agent.ids import RunId
 from agent.messages import ResultsMessage, check_pairing
 from agent.run import FinishReason
 from agent.tools import tool
 from gateway.ask import AskState, OutcomeKind
 from gateway.desk import AskChanged, AskClosed
 from gateway.edit import EditRefused
+from gateway.ids import SessionId
+from gateway.session import load_session
 from tests.support.clock import ManualClock
-from tests.support.office import calls, config, first_calls, office, says
+from tests.support.office import Look, Office, config, first_calls, office
 from tests.support.valkey import Valkey
 
 
@@ -67,7 +71,8 @@ async def test_an_approved_action_runs_once_and_the_run_ends(
         check_pairing(await desk.transcript(run))
         after = await desk.ask(ask.id)
         assert after.state is AskState.DECIDED
-        assert after.outcome is not None and after.outcome.kind is OutcomeKind.DONE
+        assert after.outcome is not None
+        assert after.outcome.kind is OutcomeKind.DONE
         assert await desk.kinds(received.run) == [
             "run-started",
             "ask",
@@ -198,10 +203,8 @@ async def test_a_message_during_a_pause_waits_and_starts_the_next_run(
         assert next_ask.id != ask.id
 
 
-async def _active(desk: object, session: object) -> object:
-    from gateway.session import load_session
-
-    stored = (await desk.gateway.connection.store.load([session]))[0]  # type: ignore[attr-defined]
+async def _active(desk: Office, session: SessionId) -> object:
+    stored = (await desk.gateway.connection.store.load([session]))[0]
     return load_session(stored.body).active_run
 
 
@@ -226,7 +229,7 @@ async def test_a_tool_that_times_out_opens_an_outcome_question_and_a_late_result
         await asyncio.shield(released.wait())
         return "done after all"
 
-    agent = Agent(name="refunds", model=first_calls(("slow", {})), tools=[slow])  # type: ignore[arg-type]
+    agent = Agent(name="refunds", model=first_calls(("slow", {})), tools=[slow])
     async with office(valkey.url, config(tmp_path), agent) as desk:
         received = await desk.say("refunds")
         (ask,) = await desk.asks(received.run)
@@ -254,7 +257,7 @@ async def test_the_answers_to_an_outcome_question(valkey: Valkey, tmp_path: Path
             await hang.wait()
         return "done"
 
-    agent = Agent(name="refunds", model=first_calls(("slow", {})), tools=[slow])  # type: ignore[arg-type]
+    agent = Agent(name="refunds", model=first_calls(("slow", {})), tools=[slow])
     async with office(valkey.url, config(tmp_path), agent) as desk:
         received = await desk.say("refunds")
         (ask,) = await desk.asks(received.run)
@@ -275,18 +278,19 @@ async def test_the_answers_to_an_outcome_question(valkey: Valkey, tmp_path: Path
             assert len(tries) == 1
 
 
-def _open_of(desk: object, run: object, kind: str) -> object:
+def _open_of(desk: Office, run: RunId | None, kind: str) -> Look:
     async def look() -> object:
-        record = await desk.run(run)  # type: ignore[attr-defined]
-        found = [await desk.ask(id_) for id_ in record.asks.values()]  # type: ignore[attr-defined]
+        assert run is not None
+        record = await desk.run(run)
+        found = [await desk.ask(id_) for id_ in record.asks.values()]
         return [ask for ask in found if ask.open and ask.ask.kind == kind] or None
 
     return look
 
 
-def _is(check: object) -> object:
+def _is(check: Callable[[], bool]) -> Look:
     async def look() -> object:
-        return True if check() else None  # type: ignore[operator]
+        return True if check() else None
 
     return look
 
@@ -302,6 +306,3 @@ async def test_many_runs_at_once_each_execute_once(valkey: Valkey, books: Books,
 
         await asyncio.gather(*(one(r.run) for r in received))
         assert len(books.refunds) == 100
-
-
-__all__ = ["calls", "says"]

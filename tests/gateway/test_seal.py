@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from agent.decision import AnyDecision, Answered, Approved, Assurance, Declined, Happened, InputReceived, RunAgain
+from agent.decision import (
+    Answered,
+    AnyDecision,
+    Approved,
+    Assurance,
+    Declined,
+    Happened,
+    InputReceived,
+    RunAgain,
+)
 from gateway.ask import BindingDecision, dump_ask, load_ask
 from gateway.ids import AskId
 from gateway.ports import DocumentId
@@ -69,7 +78,9 @@ class TestCheck:
     @given(answer=json_values)
     def test_a_sealed_answer_passes_after_the_store(self, answer: JsonValue):
         record = ask_record()
-        stored = load_ask(dump_ask(replace(record, decided=binding(Answered(by="ann", answer=answer), record))))
+        stored = load_ask(
+            dump_ask(replace(record, decided=binding(Answered(by="ann", answer=answer), record)))
+        )
         assert stored.decided is not None
         assert check(KEY, stored.decided, ask_id=ASK), f"sealed {answer!r}, read back {stored.answer!r}"
 

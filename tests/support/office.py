@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from agent.decision import AnyDecision
 from agent.ids import RunId
@@ -44,13 +45,15 @@ PATIENCE = 20.0
 _serial = itertools.count(1)
 
 Answer = Callable[[Prompt], Reply]
+Look = Callable[[], Awaitable[object]]
+"""Looks for a fact; None: not there yet."""
 
 
 def says(text: str) -> Reply:
     return Reply(AssistantMessage((Text(text),)), StopReason.END_TURN)
 
 
-def calls(*uses: tuple[str, dict[str, object]], text: str = "") -> Reply:
+def calls(*uses: tuple[str, Mapping[str, object]], text: str = "") -> Reply:
     """A reply with calls; ids `t1`, `t2`, … unique by a counter, as a model's are."""
     said = (Text(text),) if text else ()
     blocks = tuple(ToolUse(f"t{next(_serial)}", name, arguments) for name, arguments in uses)  # type: ignore[arg-type]
@@ -71,7 +74,7 @@ class Model:
         return self.answer(prompt)
 
 
-def first_calls(*uses: tuple[str, dict[str, object]]) -> Model:
+def first_calls(*uses: tuple[str, Mapping[str, object]]) -> Model:
     """Proposes these calls once, then ends with the results it was told."""
 
     def answer(prompt: Prompt) -> Reply:
@@ -212,11 +215,11 @@ class Office:
         members = await self.gateway.connection.store.members(OPEN_ASKS, low=None, high=None, limit=100_000)
         return [member.member for member in members]
 
-    async def until(self, look: Callable[[], object], what: str):  # type: ignore[no-untyped-def]
+    async def until(self, look: Look, what: str) -> Any:
         """Wait for a fact in the store; it is asked for again at each turn of the loop that moves."""
         deadline = asyncio.get_running_loop().time() + PATIENCE
         while True:
-            found = await look()  # type: ignore[misc]
+            found = await look()
             if found is not None:
                 return found
             assert asyncio.get_running_loop().time() < deadline, f"waited {PATIENCE} s in vain for {what}"

@@ -95,10 +95,12 @@ class Run:
 
     def key(self, call_id: str) -> AskKey:
         call = self.state.call(call_id)
-        assert call is not None and call.ask_key is not None, f"{call_id} has no open ask"
+        assert call is not None
+        assert call.ask_key is not None, f"{call_id} has no open ask"
         return call.ask_key
 
     def attempt(self, call_id: str) -> str:
         call = self.state.call(call_id)
-        assert call is not None and call.attempt is not None, f"{call_id} has no attempt"
+        assert call is not None
+        assert call.attempt is not None, f"{call_id} has no attempt"
         return call.attempt.id
