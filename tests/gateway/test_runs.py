@@ -205,6 +205,7 @@ async def test_a_message_during_a_pause_waits_and_starts_the_next_run(
 
 async def _active(desk: Office, session: SessionId) -> object:
     stored = (await desk.gateway.connection.store.load([session]))[0]
+    assert stored is not None
     return load_session(stored.body).active_run
 
 
