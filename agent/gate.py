@@ -45,9 +45,13 @@ Emit = Callable[[object], None]
 
 @dataclass(frozen=True, slots=True)
 class Revised:
-    """Edited arguments that passed the chain again: the action to run, and whether the chain changed them further."""
+    """Edited arguments that passed the chain again: the action to run, and whether the chain changed them further.
+
+    `sentence` is the tool's question about the edited action: whatever is shown from now on is about what runs.
+    """
 
     action: Action
+    sentence: str
     transformed: bool
 
 
@@ -82,7 +86,8 @@ async def revise(
     checked = await _check(spec, state, call, tool, given, emit)
     if not isinstance(checked, _Checked):
         return checked
-    return Revised(_capture(state, tool, checked.arguments), transformed=checked.arguments != given)
+    action = _capture(state, tool, checked.arguments)
+    return Revised(action, tool.question(checked.arguments), transformed=checked.arguments != given)
 
 
 async def world_version(tool: Tool, action: Action) -> str | None:

@@ -292,7 +292,8 @@ def _on_decided(state: RunState, event: Decided) -> Step:
     decision = with_note_cut(event.decision)
     match decision, call.phase:
         case Approved(), C.WAITING:
-            return _authorize(state, replace(call, approved=decision, action=event.action or call.action))
+            action, sentence = event.action or call.action, event.sentence or call.sentence
+            return _authorize(state, replace(call, approved=decision, action=action, sentence=sentence))
         case Declined(), C.WAITING:
             return _decline(state, call, decision)
         case Answered(), C.ASKING:

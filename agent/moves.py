@@ -118,10 +118,11 @@ class Judged(CallEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided(AskEvent):
-    """A binding decision. `action` is what runs instead, when the decision edited the arguments."""
+    """A binding decision. `action` is what runs instead, and `sentence` says it, when the arguments were edited."""
 
     decision: AnyDecision
     action: Action | None = None
+    sentence: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -187,7 +187,13 @@ class _Driver:
             return AnswerReceived(call_id=ask.call_id, ask_key=ask.key, reply=decision)
         if isinstance(decision, Approved) and decision.arguments is not None:
             revised = await self._revise(ask, decision.arguments)
-            return Decided(call_id=ask.call_id, ask_key=ask.key, decision=decision, action=revised.action)
+            return Decided(
+                call_id=ask.call_id,
+                ask_key=ask.key,
+                decision=decision,
+                action=revised.action,
+                sentence=revised.sentence,
+            )
         event = Decided(call_id=ask.call_id, ask_key=ask.key, decision=decision)
         advance(self.state, event)
         return event

@@ -299,7 +299,7 @@ class Desk:
             return await self._rule(submission, record, version, replace(decision, arguments=None), Changes())
         before = cast(CheckIn, record.ask).action.arguments_json
         edit = Edit(submission.person, self.clock.now_ms(), before)
-        edited = transition(record, Edited(revision.action, edit))
+        edited = transition(record, Edited(revision.action, revision.sentence, edit))
         rows = Changes(rows=(journal.edited(edited, edit, self.key),))
         if revision.transformed:
             changes = asking.changed(edited, version) + rows

@@ -38,6 +38,7 @@ class Revision:
     """What would run after an edit. `transformed`: the chain changed it further, so it has to be shown again."""
 
     action: Action
+    sentence: str
     transformed: bool
 
 
@@ -61,8 +62,8 @@ class Editor:
             raise EditRefused(problems)
         revised = await gate.revise(spec, run.state, call, edited, self.emit)
         match revised:
-            case gate.Revised(action=action, transformed=transformed):
-                return None if action.digest == record.digest else Revision(action, transformed)
+            case gate.Revised(action=action, sentence=sentence, transformed=transformed):
+                return None if action.digest == record.digest else Revision(action, sentence, transformed)
             case gate.Deny(tell=tell):
                 raise EditRefused({"": tell or "a rule does not allow these arguments"})
             case gate.Refuse(problem=problem):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from agent.checkin import CheckIn
 from agent.decision import Declined, InputReceived
 from agent.ids import AskKey, AttemptId
 from agent.moves import (
@@ -94,6 +95,7 @@ def _told(call: Call, record: AskRecord) -> Event:
         return Withdrawn(call_id=call.id, ask_key=key)
     if isinstance(decision, InputReceived):
         return AnswerReceived(call_id=call.id, ask_key=key, reply=decision)
-    return Decided(
-        call_id=call.id, ask_key=key, decision=decision, action=record.action if record.edits else None
-    )
+    if record.edits and isinstance(record.ask, CheckIn):
+        action, sentence = record.ask.action, record.ask.question
+        return Decided(call_id=call.id, ask_key=key, decision=decision, action=action, sentence=sentence)
+    return Decided(call_id=call.id, ask_key=key, decision=decision)

@@ -36,9 +36,10 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """Changed arguments: a new revision, without votes."""
+    """Changed arguments: a new revision, without votes. `question` is about what would run now."""
 
     action: Action
+    question: str
     edit: Edit
 
 
@@ -153,8 +154,8 @@ def _apply(record: AskRecord, move: Move) -> AskRecord:
             return _count(record, vote, decided)
         case Ruled(decided=decided):
             return _close(record, S.DECIDED, decided.at_ms, decided=decided)
-        case Edited(action=action, edit=edit):
-            return _revise(record, action, edit)
+        case Edited():
+            return _revise(record, move)
         case Filled(request=request):
             return replace(record, ask=request)
         case Lapsed(at_ms=at_ms):
@@ -182,11 +183,13 @@ def _count(record: AskRecord, vote: Vote, decided: BindingDecision) -> AskRecord
     return _close(voted, S.DECIDED, decided.at_ms, decided=decided)
 
 
-def _revise(record: AskRecord, action: Action, edit: Edit) -> AskRecord:
+def _revise(record: AskRecord, move: Edited) -> AskRecord:
     if not isinstance(record.ask, CheckIn):
         return replace(record, state=S.SUPERSEDED)  # not in the table's targets: refused
-    changed = replace(record.ask, action=action)
-    return replace(record, ask=changed, revision=record.revision + 1, votes=(), edits=(*record.edits, edit))
+    changed = replace(record.ask, action=move.action, question=move.question)
+    return replace(
+        record, ask=changed, revision=record.revision + 1, votes=(), edits=(*record.edits, move.edit)
+    )
 
 
 def _close(

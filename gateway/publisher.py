@@ -25,6 +25,7 @@ from gateway.ports import (
     Clock,
     DocumentId,
     Hold,
+    IndexChange,
     IndexPut,
     IndexRemove,
     Release,
@@ -72,14 +73,14 @@ class Publisher:
     async def _due(self, claim: Claimed, hold: Hold) -> None:
         stored = claim.documents.get(DocumentId(claim.member))
         if stored is None:
-            await self._release(claim, hold, Changes(), leave=True)
+            await self._release(claim, hold, Changes(), again_at=None)
             return
         surface = load_surface(stored.body)
         view, run_id = await self._view(surface, claim.documents, self.channels[hold.queue])
-        if view is None or _nothing_to_do(surface, view):
-            await self._release(claim, hold, Changes(), leave=True)
+        if view is None or run_id is None or _nothing_to_do(surface, view):
+            await self._release(claim, hold, Changes(), again_at=None)
             return
-        await self._publish(claim, hold, stored, surface, view, run_id)
+        await self._deliver(_Delivery(claim, hold, stored, surface, run_id), view)
 
     async def _view(
         self, surface: SurfaceRecord, documents: Mapping[DocumentId, Stored], channel: Channel
@@ -97,92 +98,50 @@ class Publisher:
     async def _asks(self, ids: tuple[DocumentId, ...]) -> list[AskRecord]:
         return [load_ask(s.body) for s in await self.store.load(ids) if s is not None]
 
-    async def _publish(
-        self,
-        claim: Claimed,
-        hold: Hold,
-        stored: Stored,
-        surface: SurfaceRecord,
-        view: AskView | RunNotice,
-        run_id: RunId | None,
-    ) -> None:
+    async def _deliver(self, delivery: _Delivery, view: AskView | RunNotice) -> None:
+        surface = delivery.surface
         try:
-            published = await self.channels[hold.queue].publish(surface, view)
+            published = await self.channels[delivery.hold.queue].publish(surface, view)
         except DeliveryDelayed as error:
-            await self._delayed(claim, hold, stored, surface, error, run_id)
-            return
+            await self._delayed(delivery, error)
         except DeliveryRefused as error:
-            failed = replace(surface, state=SurfaceState.FAILED, error=str(error))
-            await self._store(claim, hold, stored, failed, run_id)
-            return
-        shown = replace(
-            surface,
-            state=SurfaceState.SHOWN,
-            refs=dict(published.refs),
-            shown=fingerprint(view),
-            tries=0,
-            error="",
-        )
-        await self._store(claim, hold, stored, shown, run_id)
+            await self._keep(delivery, replace(surface, state=SurfaceState.FAILED, error=str(error)))
+        else:
+            shown = SurfaceState.SHOWN
+            refs = dict(published.refs)
+            await self._keep(
+                delivery,
+                replace(surface, state=shown, refs=refs, shown=fingerprint(view), tries=0, error=""),
+            )
 
-    async def _delayed(
-        self,
-        claim: Claimed,
-        hold: Hold,
-        stored: Stored,
-        surface: SurfaceRecord,
-        error: DeliveryDelayed,
-        run_id: RunId | None,
-    ) -> None:
-        tries = surface.tries + 1
+    async def _delayed(self, delivery: _Delivery, error: DeliveryDelayed) -> None:
+        tries = delivery.surface.tries + 1
+        delayed = replace(delivery.surface, tries=tries, error=str(error))
         if tries >= GIVE_UP_AFTER:
-            failed = replace(surface, state=SurfaceState.FAILED, tries=tries, error=str(error))
-            await self._store(claim, hold, stored, failed, run_id)
+            await self._keep(delivery, replace(delayed, state=SurfaceState.FAILED))
             return
         wait = _delay_ms(tries) if error.retry_after is None else int(error.retry_after * 1000)
-        delayed = replace(surface, tries=tries, error=str(error))
-        await self._store(claim, hold, stored, delayed, run_id, again_at=self.clock.now_ms() + wait)
+        await self._keep(delivery, delayed, again_at=self.clock.now_ms() + wait)
 
-    async def _store(
-        self,
-        claim: Claimed,
-        hold: Hold,
-        stored: Stored,
-        surface: SurfaceRecord,
-        run_id: RunId | None,
-        *,
-        again_at: int | None = None,
+    async def _keep(
+        self, delivery: _Delivery, surface: SurfaceRecord, *, again_at: int | None = None
     ) -> None:
-        """Keep what is known of the delivery now. A failed one stands in an index until it succeeds."""
-        changes = Changes(
-            writes=(
-                Write(
-                    stored.id,
-                    stored.version,
-                    dump_surface(surface),
-                    loads=(surface.about,),
-                    expires_ms=KEPT_MS,
-                ),
-            )
+        """Keep what is known of the delivery now. A failing one stands in an index until it succeeds."""
+        stored = delivery.stored
+        write = Write(
+            stored.id, stored.version, dump_surface(surface), loads=(surface.about,), expires_ms=KEPT_MS
         )
-        changes += self._visible(surface, run_id)
-        await self._release(claim, hold, changes, leave=again_at is None, at_ms=again_at)
+        changes = Changes(writes=(write,), index=(self._visible(surface),), rows=_rows(delivery, surface))
+        await self._release(delivery.claim, delivery.hold, changes, again_at=again_at)
 
-    def _visible(self, surface: SurfaceRecord, run_id: RunId | None) -> Changes:
-        if surface.error:
-            logger.warning("delivery", surface_id=surface.id, channel=surface.channel, reason=surface.error)
-            put = IndexPut(UNDELIVERED, surface.id, self.clock.now_ms())
-            over = surface.state is SurfaceState.FAILED and run_id is not None
-            return Changes(
-                index=(put,), rows=(journal.delivery_failed(surface, run_id),) if over and run_id else ()
-            )
-        rows = (journal.delivered(surface, run_id),) if run_id else ()
-        return Changes(index=(IndexRemove(UNDELIVERED, surface.id),), rows=rows)
+    def _visible(self, surface: SurfaceRecord) -> IndexChange:
+        if not surface.error:
+            return IndexRemove(UNDELIVERED, surface.id)
+        logger.warning("delivery", surface_id=surface.id, channel=surface.channel, reason=surface.error)
+        return IndexPut(UNDELIVERED, surface.id, self.clock.now_ms())
 
-    async def _release(
-        self, claim: Claimed, hold: Hold, changes: Changes, *, leave: bool, at_ms: int | None = None
-    ) -> None:
-        release = Release(hold.queue, claim.member, claim.generation, at_ms=at_ms, leave=leave)
+    async def _release(self, claim: Claimed, hold: Hold, changes: Changes, *, again_at: int | None) -> None:
+        release = Release(hold.queue, claim.member, claim.generation, at_ms=again_at, leave=again_at is None)
         commit = (changes + Changes(work=(release,))).commit(
             partition_of(claim.member),
             f"surface/{hold.token}/{claim.member}",
@@ -193,6 +152,26 @@ class Publisher:
             await self.store.commit(commit)
         except (ClaimLost, Conflict) as error:
             logger.warning("surface-lost", surface_id=claim.member, reason=str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class _Delivery:
+    """A surface in our hands."""
+
+    claim: Claimed
+    hold: Hold
+    stored: Stored
+    surface: SurfaceRecord
+    run_id: RunId
+
+
+def _rows(delivery: _Delivery, surface: SurfaceRecord) -> tuple[bytes, ...]:
+    """That it was delivered is a fact once; that it failed for good, each time."""
+    if surface.state is SurfaceState.FAILED:
+        return (journal.delivery_failed(surface, delivery.run_id),)
+    if surface.state is SurfaceState.SHOWN and delivery.surface.state is not SurfaceState.SHOWN:
+        return (journal.delivered(surface, delivery.run_id),)
+    return ()
 
 
 def _nothing_to_do(surface: SurfaceRecord, view: AskView | RunNotice) -> bool:

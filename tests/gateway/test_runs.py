@@ -109,6 +109,7 @@ async def test_an_edit_makes_a_revision_and_runs_the_edited_arguments(
         assert "ann changed the arguments" in run.state.text
         after = await desk.ask(ask.id)
         assert after.revision == 2
+        assert after.ask.question == "Refund 4200 on order A-1?", "the card is about what runs"
         with pytest.raises(AskClosed):
             await desk.decide(ask, Approved(by="bob"))
 
