@@ -208,12 +208,11 @@ class Drive:
     async def _execute(self, start: RunTool) -> Event:
         """Call the tool, if the claim still lives this very moment: afterwards somebody else may be judging it."""
         if not self.means.heartbeat.alive(self.hold):
-            raise ClaimLost(queue=self.hold.queue, member=self.hold.member)
+            return _not_started(start, "the process lost its claim before the tool was started")
         return await self.performer.execute(self.snapshot.run.state, start.call_id, start.attempt, self._late)
 
     async def _unconfirmed(self, start: RunTool) -> Event:
-        problem = "the approval's use was not confirmed by the replicas"
-        return ToolRaised(call_id=start.call_id, attempt_id=start.attempt.id, error=problem, executed=False)
+        return _not_started(start, "the approval's use was not confirmed by the replicas")
 
     async def _wait(self) -> list[Event]:
         """Events of whatever is done; none when only the store has news. Raises ClaimLost."""
@@ -287,6 +286,11 @@ async def _settle_surely(desk: Desk, attempt: AttemptId, content: str, status: R
         except Retryable as error:
             logger.warning("not-settled", attempt_id=attempt, reason=str(error))
             await asyncio.sleep(min(RETRY_SECONDS * 2**round_, 30.0))
+
+
+def _not_started(start: RunTool, problem: str) -> ToolRaised:
+    """That a recorded attempt was never made is a fact as well, and spares people a question."""
+    return ToolRaised(call_id=start.call_id, attempt_id=start.attempt.id, error=problem, executed=False)
 
 
 def _result_of(result: Executed) -> tuple[str, ResultStatus]:
