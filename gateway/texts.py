@@ -12,6 +12,7 @@ from collections.abc import Mapping
 ENGLISH: Mapping[str, str] = {
     # --- the ask
     "deciders": "{names} can decide",
+    "answerers": "{names} can answer",
     "deadline": "until {time}, then it is not run",
     "deadline-question": "until {time}, then the agent goes on without an answer",
     "asked-by": "Asked by {name}",
@@ -61,7 +62,7 @@ ENGLISH: Mapping[str, str] = {
     "happened": "✅ It happened: {action}",
     "run-again": "✅ Run again: {action}",
     "given-up": "⏹ Stopped: {action}",
-    "expired": "⌛ Expired: {action} Nobody decided in time. It was not run.",
+    "expired": "⌛ Expired: {action}. Nobody decided in time. It was not run.",
     "withdrawn": "↩ Withdrawn: {action} by {name}",
     "superseded": "⏹ Not needed: {because}",
     "revoked": "↩ Taken back by {name} before it ran",

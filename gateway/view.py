@@ -260,13 +260,18 @@ def _sentences(record: AskRecord) -> tuple[str, str]:
     """The headline of an open ask; and what it is about, for a decided one."""
     match record.ask:
         case CheckIn(question=question):
-            return visible(question), visible(question)
+            return visible(question), _statement(question)
         case Question(question=question):
             return visible(question), visible(question)
         case InputRequest(question=question):
             return visible(question), visible(question)
         case OutcomeQuestion(question=question):
-            return text("did-this-happen", action=visible(question)), visible(question)
+            return text("did-this-happen", action=visible(question)), _statement(question)
+
+
+def _statement(question: str) -> str:
+    """What a question is about, for a line that does not ask."""
+    return visible(question.removesuffix("?"))
 
 
 def _because(ask: CheckIn) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from agent.checkin import CheckIn
 from agent.decision import Approved, Declined
+from agent.messages import ResultsMessage
 from agent.run import FinishReason
 from gateway.app import Gateway, build, connected
 from gateway.ask import OutcomeKind
@@ -21,12 +22,15 @@ from gateway.cli.chat import chat_of
 from gateway.cli.running import run, settings, whoever_is_here
 from gateway.config import Config
 from gateway.form import FieldError, fields_of, read_field
-from gateway.ids import PersonId
+from gateway.ids import PersonId, document
 from gateway.journal_line import line
 from gateway.journal_tail import last
 from gateway.notice import RunNotice
 from gateway.queues import surfaces_of
+from gateway.session import load_run
 from gateway.telemetry import configure
+from gateway.transcripts import Transcripts
+from gateway.visible import visible
 from handlers.console.channel import ConsoleChannel
 from handlers.console.scripted import Scripted, Unexpected
 
@@ -95,6 +99,7 @@ async def _demo(config: Config, wanted: str, plan: Plan, *, live: bool) -> int:
             except Unexpected as error:
                 console.print(Text(f"The demo did not end as it should: {error}"))
                 return 1
+            await _show_answers(gateway, console, ended)
             await _show_journal(gateway, console, ended)
     return _judge(plan, talk, ended, console)
 
@@ -116,6 +121,18 @@ def _answer(plan: Plan, person: PersonId, ask: CheckIn) -> Approved | Declined:
         except FieldError as error:
             raise Unexpected(f"--edit {name}: {error}") from error
     return Approved(by=person, note=plan.note, arguments=arguments)
+
+
+async def _show_answers(gateway: Gateway, console: Console, ended: RunNotice) -> None:
+    """What each tool answered, as the model read it."""
+    stored = (await gateway.connection.store.load([document(ended.run_id)]))[0]
+    if stored is None:
+        return
+    run = load_run(stored.body)
+    console.print(Text("Tools", style="bold"))
+    for message in await Transcripts(gateway.connection.store).upto(run.session_id, run.length):
+        for result in message.results if isinstance(message, ResultsMessage) else ():
+            console.print(Text(f"  {result.tool} ({result.status}): {visible(result.content)}"))
 
 
 async def _show_journal(gateway: Gateway, console: Console, ended: RunNotice) -> None:

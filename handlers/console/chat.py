@@ -24,11 +24,9 @@ from gateway.ports import Clock, Store
 from gateway.session import Message, Origin
 from gateway.view import AskView, Limits, present
 from handlers.console import render
-from handlers.console.prompt import Prompt
+from handlers.console.prompt import QUIT, Prompt
 from handlers.console.terminal import Terminal
 from handlers.submission import Submissions
-
-QUIT = ("/quit", "/exit")
 
 
 @dataclass

@@ -182,7 +182,7 @@ class Prompt:
 
     async def _line(self, prompt: str) -> str:
         typed = await self.terminal.ask(prompt)
-        if typed is None:
+        if typed is None or typed.strip() in QUIT:
             raise Left
         return typed
 
@@ -190,6 +190,8 @@ class Prompt:
         self.terminal.show(Text(line))
 
 
+QUIT = ("/quit", "/exit")
+"""What leaves a conversation, wherever it is."""
 _CANCEL = "/cancel"
 
 

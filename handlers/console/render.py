@@ -65,11 +65,12 @@ def outcome(shown: Outcome, *, zone: tzinfo | None, now_ms: int) -> Text:
 
 def notice(shown: RunNotice) -> RenderableType:
     """The end of a run."""
-    return Group(Text(""), Text(f"{shown.agent}: ", style="bold") + Text(shown.line), Text(""))
+    return Group(Text(""), Text.assemble((f"{shown.agent}: ", "bold"), shown.line), Text(""))
 
 
 def _who(view: AskView, zone: tzinfo | None, now_ms: int) -> Text:
-    parts = [text("deciders", names=listed(view.deciders))]
+    decides = "deciders" if view.kind in ("check_in", "outcome_question") else "answerers"
+    parts = [text(decides, names=listed(view.deciders))]
     if view.deadline_ms is not None:
         ends = "deadline" if view.kind == "check_in" else "deadline-question"
         parts.append(text(ends, time=clock_time(view.deadline_ms, zone=zone, now_ms=now_ms)))
