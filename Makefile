@@ -9,7 +9,7 @@ INSTALL := $(PIP) install -qq --no-compile
 STAMPS := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --no-header -r fE
 
-.PHONY: help demo test test-fast check lint types imports bench torture lock clean
+.PHONY: help demo test test-fast check lint types imports bench torture lock picture diagrams clean
 
 help:
 	@echo 'make demo      an agent asks you before it acts, in this terminal; needs no keys'
@@ -19,6 +19,8 @@ help:
 	@echo 'make bench     speed, measured against comparable libraries in the same run'
 	@echo 'make torture   kills processes while runs wait, and counts executions'
 	@echo 'make lock      resolve the lock files again'
+	@echo 'make picture   record the picture of the README again'
+	@echo 'make diagrams  draw the diagrams of docs/concepts.md again'
 	@echo 'make clean     remove the virtual environment and every cache'
 
 demo: $(STAMPS)/run
@@ -65,6 +67,12 @@ lock: $(BIN)/python
 	$(LOCK) $(UPGRADE) -o requirements.lock
 	$(LOCK) --extra test -c requirements.lock -o requirements-test.lock
 	$(LOCK) --extra test --extra bench -c requirements-test.lock -o requirements-bench.lock
+
+picture: $(STAMPS)/run
+	@PYTHONPATH=. $(BIN)/python docs/picture.py
+
+diagrams: $(STAMPS)/run
+	@PYTHONPATH=. $(BIN)/python docs/diagrams.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .import_linter_cache .hypothesis build dist *.egg-info
