@@ -9,12 +9,13 @@ import re
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from agent.transitions import CALL_TABLE, RUN_TABLE
 from gateway.lifecycle import ASK_TABLE
 
 DOCUMENT = Path(__file__).parent / "concepts.md"
-TABLES: Mapping[str, Mapping[StrEnum, Mapping[type, frozenset[StrEnum]]]] = {
+TABLES: Mapping[str, Any] = {
     "run": RUN_TABLE,
     "call": CALL_TABLE,
     "ask": ASK_TABLE,

@@ -135,7 +135,7 @@ class TestAsks:
         record = ask_record()
         after: dict[str, JsonValue] = {"order_id": "A-1042", "amount": 4200, "note": "cap"}
         edit = Edit(ANN, 1_500, action().arguments_json)
-        edited = transition(record, Edited(action(after), edit))
+        edited = transition(record, Edited(action(after), "Run it?", edit))
         row = load_row(journal.edited(edited, edit, KEY))
         assert (row.kind, row.by, row.revision) == (Kind.EDITED, "ann", 2)
         assert set(row.fields) == {"amount", "currency", "note"}
