@@ -90,7 +90,8 @@ class Plan:
         """
         await self._learn()
         if fresh:
-            await self._carry_out(pending(self.state))
+            # What was learned may already have led to the model: it is called once.
+            await self._carry_out([command for command in pending(self.state) if command not in self.starts])
         for event in events:
             await self._apply(event)
         await self._learn()

@@ -85,13 +85,15 @@ async def test_an_approved_action_runs_once_and_the_run_ends(
 
 
 async def test_a_declined_action_never_runs(valkey: Valkey, books: Books, tmp_path: Path) -> None:
-    async with office(valkey.url, config(tmp_path), books.agent(first_calls(REFUND))) as desk:
+    model = first_calls(REFUND)
+    async with office(valkey.url, config(tmp_path), books.agent(model)) as desk:
         received = await desk.say("refunds")
         (ask,) = await desk.asks(received.run)
         await desk.decide(ask, Declined(by="bob", note="not this week"))
         run = await desk.finished(received.run, FinishReason.END_TURN)
         assert books.refunds == []
         assert run.state.text.startswith("declined by human: not this week")
+        assert len(model.prompts) == 2, "once before the ask, once after the decline"
 
 
 async def test_an_edit_makes_a_revision_and_runs_the_edited_arguments(
