@@ -6,7 +6,7 @@ Owns the words. Repeats nothing that was written there: it may be a secret in th
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -45,21 +45,31 @@ class ConfigError(Terminal):
 
 def explain(error: ValidationError, environ: Mapping[str, str]) -> tuple[Problem, ...]:
     """One problem for each thing that pydantic found, in our words."""
-    return tuple(_problem(details, environ) for details in error.errors())
+    found = error.errors()
+    return tuple(_problem(details, environ) for details in found if not _follows(details, found))
 
 
 def misspelt(environ: Iterable[str]) -> list[Problem]:
-    """Variables that are almost ours. An address that nobody reads would start an empty store instead."""
+    """Variables that are almost ours, or a later version's. An address that nobody reads would start an empty store."""
+    ours = (variable for variable in sorted(environ) if variable.upper().startswith(PREFIX))
+    return [Problem(variable, text) for variable in ours if (text := _unread(variable))]
+
+
+def _unread(variable: str) -> str:
+    """Why nobody reads a variable, if somebody may think that we do."""
     known = [*(key.upper() for key in EXPECTED if "." not in key), *SECRETS]
-    found: list[Problem] = []
-    for variable in sorted(environ):
-        name = variable.upper().removeprefix(PREFIX).partition(NESTED)[0]
-        close = (
-            get_close_matches(name, known, n=1, cutoff=0.85) if variable.upper().startswith(PREFIX) else []
-        )
-        if close and close[0] != name:
-            found.append(Problem(variable, f"there is no such setting; did you mean {PREFIX}{close[0]}?"))
-    return found
+    name = variable.upper().removeprefix(PREFIX).partition(NESTED)[0]
+    if name.lower() in TO_COME:
+        return _to_come(name.lower())
+    close = get_close_matches(name, known, n=1, cutoff=0.85)
+    return f"there is no such setting; did you mean {PREFIX}{close[0]}?" if close and close[0] != name else ""
+
+
+def _follows(details: ErrorDetails, found: Sequence[ErrorDetails]) -> bool:
+    """Whether a list is too short only because what stands in it is wrong: then that alone is told."""
+    loc = details["loc"]
+    inside = (other for other in found if len(other["loc"]) > len(loc) and other["loc"][: len(loc)] == loc)
+    return details["type"] == "too_short" and any(inside)
 
 
 def _problem(details: ErrorDetails, environ: Mapping[str, str]) -> Problem:
@@ -114,11 +124,15 @@ def _unknown(path: tuple[int | str, ...]) -> str:
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     if name in TO_COME:
-        return f"{TO_COME[name]}: not in this version, and not ignored either: remove the key"
+        return _to_come(name)
     siblings = [key.rpartition(".")[2] for key in EXPECTED if _siblings(key, path)]
     close = get_close_matches(name, siblings, n=1)
     hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(siblings)}"
     return f"there is no such key; {hint}"
+
+
+def _to_come(name: str) -> str:
+    return f"{TO_COME[name]}: not in this version, and not ignored either: remove the key"
 
 
 def _siblings(key: str, path: tuple[int | str, ...]) -> bool:

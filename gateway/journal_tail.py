@@ -49,9 +49,11 @@ async def tail(store: Store, after: Positions, *, limit: int = 1_000) -> Page:
 async def last(store: Store, count: int) -> Page:
     """The newest rows, oldest first, with the positions at the end: what `tail -f` begins with."""
     ends = await asyncio.gather(*(_end(store, partition) for partition in range(PARTITIONS)))
+    if count == 0:
+        return Page((), dict(enumerate(ends)))
     rows = await _from_each(store, {p: max(0, end - count) for p, end in enumerate(ends)}, count)
     known = [row for row in rows if row.number <= ends[row.partition]]
-    return Page(_merged(known)[-count:] if count else (), dict(enumerate(ends)))
+    return Page(_merged(known)[-count:], dict(enumerate(ends)))
 
 
 def tell(listeners: Iterable[Listener], rows: Iterable[Row]) -> None:
@@ -86,9 +88,7 @@ async def _first_after(store: Store, partition: int, number: int) -> int | None:
 
 
 def _merged(rows: Iterable[Row]) -> tuple[Entry, ...]:
-    return tuple(
-        _entry(row) for row in sorted(_never_back(rows), key=lambda pair: pair[0]) for row in [row[1]]
-    )
+    return tuple(_entry(row) for _, row in sorted(_never_back(rows), key=lambda pair: pair[0]))
 
 
 def _never_back(rows: Iterable[Row]) -> Iterable[tuple[tuple[int, int, int], Row]]:

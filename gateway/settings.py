@@ -96,7 +96,7 @@ def _person(given: str) -> str:
 def _zone(given: str) -> str:
     try:
         ZoneInfo(given)
-    except (OSError, ValueError) as error:
+    except (KeyError, OSError, ValueError) as error:  # KeyError: the zone is unknown
         raise ValueError('a time zone such as "Europe/Berlin" or "UTC"') from error
     return given
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from itertools import islice
 
 from agent.messages import AssistantMessage, ResultsMessage, UserMessage, load_message
 from gateway.errors import Terminal
 from gateway.ids import SessionId
 from gateway.ports import Store
 
-Messages = list[UserMessage | AssistantMessage | ResultsMessage]
+Message = UserMessage | AssistantMessage | ResultsMessage
+Messages = list[Message]
 KEPT_SESSIONS = 512
 
 
@@ -27,8 +29,8 @@ class Transcripts:
     store: Store
     _kept: OrderedDict[SessionId, Messages] = field(default_factory=OrderedDict[SessionId, Messages])
 
-    async def upto(self, session: SessionId, length: int) -> Messages:
-        """The first `length` messages of a session. Raises TranscriptShort."""
+    async def upto(self, session: SessionId, length: int) -> tuple[Message, ...]:
+        """The first `length` messages of a session, however it grows afterwards. Raises TranscriptShort."""
         known = self._kept.setdefault(session, [])
         self._kept.move_to_end(session)
         if len(known) < length:
@@ -38,9 +40,8 @@ class Transcripts:
             known.extend(load_message(entry) for entry in entries)
         if len(known) < length:
             raise TranscriptShort(f"session {session}: expected {length} messages, found {len(known)}")
-        while len(self._kept) > KEPT_SESSIONS:
-            self._kept.popitem(last=False)
-        return known if len(known) == length else known[:length]
+        self._forget_oldest()
+        return tuple(islice(known, length))
 
     def extend(self, session: SessionId, length: int, messages: Messages) -> None:
         """Add what this process just committed after the first `length` messages."""
@@ -49,3 +50,8 @@ class Transcripts:
             known.extend(messages)
         elif known is None and length == 0:
             self._kept[session] = list(messages)
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        while len(self._kept) > KEPT_SESSIONS:
+            self._kept.popitem(last=False)

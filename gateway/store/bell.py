@@ -11,7 +11,7 @@ from typing import cast
 
 from redis.exceptions import RedisError
 
-from gateway.errors import SignoffError
+from gateway.errors import SignoffError, StoreUnreachable
 from gateway.ports import Ring
 from gateway.store.command import pack
 from gateway.store.keys import BELL
@@ -27,6 +27,7 @@ class Bell:
         self._greeting = greeting
         self._listeners: set[_Listener] = set()
         self._hearing: asyncio.Task[None] | None = None
+        self._closed = False
 
     def ring(self, ring: Ring) -> None:
         """To the listeners of this process, without a way through the server."""
@@ -34,6 +35,9 @@ class Bell:
             listener.hear(ring)
 
     async def listen(self) -> AsyncIterator[Ring]:
+        """Raises StoreUnreachable once it is closed: nobody would close what it opens now."""
+        if self._closed:
+            raise StoreUnreachable(reason="this process closed its store")
         listener = _Listener()
         self._listeners.add(listener)
         if self._hearing is None:
@@ -46,6 +50,7 @@ class Bell:
             self._listeners.discard(listener)
 
     async def close(self) -> None:
+        self._closed = True
         if self._hearing:
             self._hearing.cancel()
             await asyncio.wait({self._hearing})

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-import logging
 import os
 import shutil
 import subprocess
@@ -23,8 +22,7 @@ from gateway.errors import StoreBusy, StoreRefused
 from gateway.store.binary import find_binary
 from gateway.store.guard import guarded
 from gateway.store.live import answers, record_socket, recorded_socket, shut_down
-
-logger = logging.getLogger(__name__)
+from gateway.telemetry import logger
 
 _LOCK_PATIENCE_S = 2.0
 _START_PATIENCE_S = 60.0
@@ -84,11 +82,12 @@ class EmbeddedServer:
             if self._stopping or self._process is None or self._process.poll() is None:
                 pause_s = _WATCH_S
                 continue
-            logger.error("the embedded store exited, starting it again", extra={"action": "store-restart"})
+            logger.error("store-exited", code=str(self._process.returncode))
             try:
                 self.launch()
-            except StoreRefused:
-                logger.exception("the embedded store did not come back", extra={"action": "store-restart"})
+                logger.info("store-back")
+            except StoreRefused as error:
+                logger.error("store-not-back", exc_info=error)
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
 
     def stop(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -21,6 +22,7 @@ from gateway.store import binary, embedded
 from gateway.store.embedded import EmbeddedServer, start_embedded
 from gateway.store.live import find_live, recorded_socket
 from gateway.store.opening import open_store
+from gateway.telemetry import JsonLines
 from tests.support.clock import ManualClock
 from tests.support.stores import a_commit
 from tests.support.waiting import until
@@ -158,6 +160,30 @@ class TestSupervision:
         assert await store.transcript(SESSION) == [b"after"]
         await store.close()
         watching.cancel()
+
+    async def test_says_what_it_does(
+        self,
+        server: EmbeddedServer,
+        folder: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ):
+        """A store that does not come back is told with the server's own words, until it does."""
+        caplog.set_level("INFO", "signoff")
+        monkeypatch.setattr(embedded, "_WATCH_S", 0.01)
+        manifest = folder / "appendonlydir" / "appendonly.aof.manifest"
+        whole = manifest.read_text()
+        manifest.write_text("nonsense\n")
+        assert server.process_id
+        os.kill(server.process_id, signal.SIGKILL)
+        watching = asyncio.create_task(server.watch())
+        await until(lambda: "store-not-back" in caplog.messages, what="a failed start")
+        manifest.write_text(whole)
+        await until(lambda: "store-back" in caplog.messages, what="a start")
+        watching.cancel()
+        assert caplog.messages[:2] == ["store-exited", "store-not-back"]
+        failed = next(record for record in caplog.records if record.getMessage() == "store-not-back")
+        assert "did not start" in str(json.loads(JsonLines().format(failed))["said"])
 
 
 class TestStarting:
