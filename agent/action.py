@@ -16,6 +16,9 @@ from pydantic import JsonValue
 
 from agent.canonical import MAX_BYTES, NotFaithful, canonical, copy_faithfully, parse_json
 
+_SMALL = 4096
+"""Characters of arguments up to which a verdict is remembered."""
+
 
 class Difference(StrEnum):
     """In what an attempted action differs from the approved one."""
@@ -71,6 +74,10 @@ def schema_hash(schema: JsonValue) -> str:
 
 def verify(action: Action) -> bool:
     """Whether an action is one that `capture` could have made: canonical arguments, and the digest of just these."""
+    return (_verify_once if len(action.arguments_json) <= _SMALL else _verify)(action)
+
+
+def _verify(action: Action) -> bool:
     try:
         arguments = parse_json(action.arguments_json)
         text = canonical(arguments)
@@ -80,6 +87,10 @@ def verify(action: Action) -> bool:
     if not isinstance(arguments, dict) or text != action.arguments_json.encode():
         return False
     return action.digest.isascii() and compare_digest(digest, action.digest)
+
+
+# A call is verified at each step on its way to the tool, and an action never changes: one that differs is another.
+_verify_once = lru_cache(maxsize=1024)(_verify)
 
 
 def difference(approved: Action, attempted: Action) -> Difference | None:

@@ -26,6 +26,7 @@ from gateway.desk import Desk
 from gateway.drive import Means
 from gateway.edit import Editor
 from gateway.errors import StoreBusy, Terminal
+from gateway.handover import Handover
 from gateway.heartbeat import Heartbeat, Renewer
 from gateway.instance import this_instance
 from gateway.intake import Intake
@@ -164,7 +165,8 @@ def build(
     key = load_secret(config.data_dir, embedded=config.embedded)
     store, lease_ms = connection.store, config.worker.lease_ms
     heartbeat = Heartbeat(this_instance(), connection.heart, clock, lease_ms, give_up or _exit)
-    desk = Desk(store, clock, config.authority, Editor(agents, _listeners(agents)), key)
+    handover, transcripts = Handover(store), Transcripts(store)
+    desk = Desk(store, clock, config.authority, Editor(agents, _listeners(agents)), key, handover)
     means = Means(
         store=store,
         clock=clock,
@@ -172,16 +174,18 @@ def build(
         desk=desk,
         routes=config.routes,
         key=key,
-        transcripts=Transcripts(store),
+        transcripts=transcripts,
     )
     performers = {name: Performer(spec, _listeners({name: spec})) for name, spec in agents.items()}
+    worker = Worker(means, performers, lease_ms, config.worker.concurrency)
+    handover.serve(worker.consumer)
     return Gateway(
         config=config,
         connection=connection,
         agents=agents,
         desk=desk,
-        intake=Intake(store, clock, agents),
-        worker=Worker(means, performers, lease_ms, config.worker.concurrency),
+        intake=Intake(store, clock, agents, handover, transcripts),
+        worker=worker,
         deadlines=Deadlines(store, clock, heartbeat),
         publisher=Publisher(store, clock, heartbeat, channels, config.people),
         heartbeat=heartbeat,

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from secrets import token_hex
 
 from gateway.errors import StoreUnreachable
 from gateway.heartbeat import Heartbeat
 from gateway.partitions import PARTITIONS
-from gateway.ports import Claimed, Clock, Hold, Store
+from gateway.ports import Claimed, Clock, Hold, Store, Take
 from gateway.telemetry import logger
 
 SWEEP_SECONDS = 1.0
 """A doorbell may be lost; whatever is due is found this late at most."""
+EXPECT_SECONDS = 0.05
+"""While draining, how often to look whether a commit that is underway brought a claim."""
 MOST_AT_ONCE = 16
 """Claims taken from one partition in one go, so that several processes share a backlog."""
 
@@ -42,9 +46,13 @@ class Consumer:
     _ready: set[Place] = field(default_factory=set[Place])
     _due: dict[Place, int] = field(default_factory=dict[Place, int])
     _active: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _expected: int = 0
+    """Claims that may come with a commit which is underway."""
     _bell: asyncio.Event = field(default_factory=asyncio.Event)
     _stopping: bool = False
     _serving: bool = False
+    _nonce: str = field(default_factory=token_hex)
+    """Makes tokens, and the operation ids made of them, this consumer's alone, in whatever process it lives."""
     _serial: itertools.count[int] = field(default_factory=itertools.count)
 
     async def run(self) -> None:
@@ -70,8 +78,10 @@ class Consumer:
         """Take nothing new, and wait for what is underway; what is not done by then is left to its lease."""
         self._stopping = True
         self._bell.set()
-        if self._active:
-            await asyncio.wait(self._active, timeout=seconds)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while self._active or self._expected:
+                    await (asyncio.wait(self._active) if self._active else asyncio.sleep(EXPECT_SECONDS))
 
     @property
     def serving(self) -> bool:
@@ -81,8 +91,27 @@ class Consumer:
     def active(self) -> int:
         return len(self._active)
 
-    def adopt(self, claim: Claimed, hold: Hold) -> None:
-        """Handle work whose claim came with a commit."""
+    def take(self, queue: str, member: str) -> Take | None:
+        """How a commit that wakes this member takes it for us; None if we do not serve it, or have no room."""
+        if not self._serving or self._stopping or self._free <= 0 or queue not in self.queues:
+            return None
+        return Take(queue, member, self._token(), self.lease_ms)
+
+    @contextmanager
+    def expecting(self) -> Generator[Callable[[Take, Claimed], None]]:
+        """While a commit with a `take` is underway, its place is kept. Call what it gives with the claim that came."""
+        asked_at = self.clock.monotonic()
+        self._expected += 1
+        try:
+            yield lambda take, claim: self._begin(
+                claim, Hold(take.queue, take.member, take.token), asked_at + take.lease_ms / 1000
+            )
+        finally:
+            self._expected -= 1
+            self._bell.set()
+
+    def _begin(self, claim: Claimed, hold: Hold, until: float) -> None:
+        self.heartbeat.hold(hold, until, claim.generation)
         task = asyncio.create_task(self._handle(claim, hold))
         self._active.add(task)
         task.add_done_callback(self._ended)
@@ -96,7 +125,10 @@ class Consumer:
 
     @property
     def _free(self) -> int:
-        return self.concurrency - len(self._active)
+        return self.concurrency - len(self._active) - self._expected
+
+    def _token(self) -> str:
+        return f"{self._nonce}/{next(self._serial)}"
 
     async def _look(self) -> None:
         places = [self._ready.pop() for _ in range(min(len(self._ready), self._free, PARTITIONS))]
@@ -105,7 +137,7 @@ class Consumer:
 
     async def _claim(self, place: Place, limit: int) -> None:
         queue, partition = place
-        token = f"{self.heartbeat.instance}/{next(self._serial)}"
+        token = self._token()
         asked_at = self.clock.monotonic()
         try:
             batch = await self.store.claim(
@@ -115,9 +147,7 @@ class Consumer:
             logger.warning("claim", queue=queue, reason=error.reason)
             return
         for claim in batch.claims:
-            hold = Hold(queue, claim.member, token)
-            self.heartbeat.hold(hold, asked_at + self.lease_ms / 1000, claim.generation)
-            self.adopt(claim, hold)
+            self._begin(claim, Hold(queue, claim.member, token), asked_at + self.lease_ms / 1000)
         self._schedule(place, batch.next_due_ms, batch.at_ms)
 
     def _schedule(self, place: Place, next_due_ms: int | None, now_ms: int) -> None:

@@ -32,6 +32,7 @@ from gateway.authority import Authority
 from gateway.changes import DRIVER_KEPT_MS, INBOUND_KEPT_MS, Changes, wake
 from gateway.edit import Editor
 from gateway.errors import AlreadyDecided, CallerError, Conflict, Retryable, TooLate
+from gateway.handover import Handover
 from gateway.ids import AskId, PersonId, attempt_document, document
 from gateway.lifecycle import (
     Edited,
@@ -142,6 +143,7 @@ class Desk:
     authority: Authority
     editor: Editor
     key: Key
+    handover: Handover
 
     async def submit(self, submission: Submission) -> Recorded:
         """Record a decision, a vote or a partial answer.
@@ -380,7 +382,7 @@ class Desk:
     async def _commit(
         self, changes: Changes, record: AskRecord, operation: str, *, deadline_ms: int | None = None
     ) -> Recorded:
-        committed = await self.store.commit(
+        committed = await self.handover.commit(
             changes.commit(
                 partition_of(record.id),
                 operation,
@@ -394,7 +396,9 @@ class Desk:
         return Recorded(record=record, at_ms=committed.at_ms, confirmed=committed.confirmed)
 
     async def _send(self, changes: Changes, about: str, operation: str, *, keep_ms: int) -> None:
-        await self.store.commit(changes.commit(partition_of(about), operation, keep_ms=keep_ms, confirm=True))
+        await self.handover.commit(
+            changes.commit(partition_of(about), operation, keep_ms=keep_ms, confirm=True)
+        )
 
     async def _ask(self, ask_id: AskId) -> tuple[AskRecord, int]:
         stored = (await self.store.load([ask_id]))[0]

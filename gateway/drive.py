@@ -70,7 +70,9 @@ class Drive:
     """The generation whose facts are in the snapshot."""
     underway: dict[asyncio.Task[Event], str] = field(default_factory=dict[asyncio.Task[Event], str])
     """Each task with the call that it is about; empty for a model call."""
-    _moved: asyncio.Event = field(default_factory=asyncio.Event)
+    _news: asyncio.Event = field(default_factory=asyncio.Event)
+    """Something underway is done, or something moved."""
+    _moved: bool = False
     _generation: int = 0
     _lost: bool = False
     _serial: itertools.count[int] = field(default_factory=itertools.count)
@@ -93,7 +95,8 @@ class Drive:
 
     def poke(self) -> None:
         """Something about this run may have changed in the store."""
-        self._moved.set()
+        self._moved = True
+        self._news.set()
 
     @property
     def waits_for_people(self) -> bool:
@@ -198,7 +201,9 @@ class Drive:
                     assert_never(start)
 
     def _underway(self, call_id: str, work: Coroutine[Any, Any, Event]) -> None:
-        self.underway[asyncio.ensure_future(work)] = call_id
+        task = asyncio.create_task(work)
+        task.add_done_callback(lambda _: self._news.set())
+        self.underway[task] = call_id
 
     async def _think(self) -> Event:
         run = self.snapshot.run
@@ -216,15 +221,12 @@ class Drive:
 
     async def _wait(self) -> list[Event]:
         """Events of whatever is done; none when only the store has news. Raises ClaimLost."""
-        moved = asyncio.ensure_future(self._moved.wait())
-        try:
-            await asyncio.wait({*self.underway, moved}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            moved.cancel()
+        await self._news.wait()
+        self._news.clear()
         if self._lost:
             raise ClaimLost(queue=self.hold.queue, member=self.hold.member)
-        if self._moved.is_set():
-            self._moved.clear()
+        if self._moved:
+            self._moved = False
             await self._refresh()
         return [task.result() for task in self._done()]
 
@@ -239,7 +241,7 @@ class Drive:
             self._lost = True
         else:
             self._generation = generation
-        self._moved.set()
+        self.poke()
 
     # --- results that come when the run is no longer ours ----------------------------------------------------------
 

@@ -5,12 +5,12 @@ Owns sessions' beginnings, deduplication of inbound messages, and the start of r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from agent.ids import RunId
 from agent.loop import advance
-from agent.messages import dump_message
+from agent.messages import dump_message, load_message
 from agent.moves import MessageReceived
 from agent.run import RunState
 from agent.spec import AgentSpec
@@ -18,12 +18,14 @@ from gateway import journal
 from gateway.changes import INBOUND_KEPT_MS, Changes
 from gateway.desk import ROUNDS, DeskBusy
 from gateway.errors import CallerError, Conflict
+from gateway.handover import Handover
 from gateway.ids import SessionId, document, run_id, session_id
 from gateway.partitions import partition_of
 from gateway.ports import Append, Clock, IndexPut, Store, Wake, Write
 from gateway.queues import ACTIVE_RUNS, runs_of
 from gateway.session import Message, Origin, RunRecord, SessionRecord, dump_run, dump_session, load_session
 from gateway.snapshot import loads_of
+from gateway.transcripts import Transcripts
 
 MAX_QUEUED = 100
 
@@ -69,6 +71,8 @@ class Intake:
     store: Store
     clock: Clock
     agents: Mapping[str, AgentSpec]
+    handover: Handover
+    transcripts: Transcripts
 
     async def receive(self, inbound: Inbound) -> Received:
         """Take a message in, once. Raises UnknownAgent, QueueFull, AwaitingDecision, DeskBusy or NotRecorded."""
@@ -94,7 +98,13 @@ class Intake:
             session, inbound.message, spec, length=length, now_ms=self.clock.now_ms()
         )
         changes += Changes(writes=(Write(of, version, dump_session(started)),))
-        if await self._commit(changes, inbound, of):
+
+        def known() -> None:
+            """What the worker would otherwise read right away."""
+            for append in changes.appends:
+                self.transcripts.extend(of, length, [load_message(entry) for entry in append.entries])
+
+        if await self._commit(changes, inbound, of, first=known):
             return await self._replayed(of, inbound)
         return Received(of, run.state.run_id)
 
@@ -113,11 +123,13 @@ class Intake:
             return await self._replayed(session.id, inbound)
         return Received(session.id, None, len(queued.queue))
 
-    async def _commit(self, changes: Changes, inbound: Inbound, of: SessionId) -> bool:
+    async def _commit(
+        self, changes: Changes, inbound: Inbound, of: SessionId, *, first: Callable[[], None] | None = None
+    ) -> bool:
         """Whether this message had been taken in before."""
         operation = f"message:{inbound.session_key}:{inbound.message.id}"
         commit = changes.commit(partition_of(of), operation, keep_ms=INBOUND_KEPT_MS)
-        return (await self.store.commit(commit)).replayed
+        return (await self.handover.commit(commit, first=first)).replayed
 
     async def _replayed(self, of: SessionId, inbound: Inbound) -> Received:
         stored = (await self.store.load([of]))[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gateway.cli.asks import asks
+from gateway.cli.bench import bench
 from gateway.cli.chat import chat
 from gateway.cli.demo import demo
 from gateway.cli.init import init
@@ -19,5 +20,5 @@ def cli() -> None:
     """Signoff: a person signs off on the exact action, then it runs, once."""
 
 
-for command in (serve, chat, demo, asks, runs, journal, init):
+for command in (serve, chat, demo, asks, runs, journal, init, bench):
     cli.add_command(command)

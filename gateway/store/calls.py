@@ -73,9 +73,10 @@ class Calls:
 
     async def surely(self, partition: int, *packed: bytes, given_up: GivenUp) -> list[Reply]:
         """Repeats them together until all are answered or the time is up."""
-        attempt = _Attempt(self._nodes, partition, packed)
-        answers = await attempt.send()
+        answers = await self._nodes.wire(partition).call_together(*packed)
         if error := _first_error(answers):
+            attempt = _Attempt(self._nodes, partition, packed)
+            attempt.learn(answers)
             answers = await self._insist(attempt, error, given_up)
         return cast("list[Reply]", answers)
 
@@ -139,11 +140,15 @@ class _Attempt:
             self._elsewhere = None
         else:
             answers = await self._wire().call_together(*self._packed)
+        self._unsure = pending
+        self.learn(answers)
+        return answers
+
+    def learn(self, answers: Sequence[Answer]) -> None:
+        """What a try leaves behind: why it failed, and whether the server may have done it."""
         if error := _first_error(answers):
             self._reason = _words(error)
-        lost = any(isinstance(answer, WireLost) and answer.sent for answer in answers)
-        self._unsure = pending or lost
-        return answers
+        self._unsure |= any(isinstance(answer, WireLost) and answer.sent for answer in answers)
 
     async def prepare(self, error: Exception) -> None:
         """Puts right what the error says is wrong, as far as it can be. A failure shows at the next try."""

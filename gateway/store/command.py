@@ -13,12 +13,23 @@ Reply: TypeAlias = "bytes | int | list[Reply] | None"
 """What a command is answered with, in RESP 2; errors are raised instead."""
 
 
+_TABLED = 2_048
+_SIZES = [b"\r\n$%d\r\n" % size for size in range(_TABLED)]
+"""What stands before a part of this size, the end of the part before it included."""
+
+
 def pack(*parts: bytes) -> bytes:
     return pack_all(parts)
 
 
 def pack_all(parts: Sequence[bytes]) -> bytes:
-    return b"".join([b"*%d\r\n" % len(parts), *[b"$%d\r\n%b\r\n" % (len(part), part) for part in parts]])
+    pieces = [b"*%d" % len(parts)]
+    for part in parts:
+        size = len(part)
+        pieces.append(_SIZES[size] if size < _TABLED else b"\r\n$%d\r\n" % size)
+        pieces.append(part)
+    pieces.append(b"\r\n")
+    return b"".join(pieces)
 
 
 def number(value: int | None) -> bytes:

@@ -10,6 +10,7 @@
 -- ARGV  flat, read once from left to right in the order below; counts first. commit.py writes it.
 
 local MOST_ARGUMENTS = 20000
+local RING_AHEAD_MS = 2000
 
 local position, key_position = 0, 3
 local function argument()
@@ -201,8 +202,8 @@ end
 local rung = {}
 local function due(queue, member, at)
   redis.call('ZADD', queue.work, digits(at), member)
-  -- What this commit takes itself needs nobody else's look.
-  if queue ~= taken or member ~= taken_member then
+  -- What this commit takes itself needs nobody else's look; what is due later is found by everybody's sweeps before.
+  if (queue ~= taken or member ~= taken_member) and at <= now + RING_AHEAD_MS then
     rung[queue] = true
   end
 end

@@ -34,6 +34,10 @@ from gateway.store.documents import as_int, as_text
 from gateway.store.keys import keys_of
 from gateway.store.nodes import Nodes
 from gateway.store.work import pack_claim, read_claims, read_renewal, renewal_parts, renewals
+from gateway.together import together
+
+RING_AHEAD_MS = 2_000
+"""What is due later rings nobody: everybody sweeps before, and learns the time. Also in commit.lua."""
 
 
 class RedisStore:
@@ -66,7 +70,7 @@ class RedisStore:
     async def load(self, ids: Sequence[DocumentId]) -> tuple[Stored | None, ...]:
         found: dict[DocumentId, Stored | None] = {}
         groups = _by_partition(ids)
-        for loaded in await asyncio.gather(*[self._load_together(*group) for group in groups.items()]):
+        for loaded in await together([self._load_together(*group) for group in groups.items()]):
             found |= loaded
         return tuple(found[id] for id in ids)
 
@@ -179,7 +183,11 @@ class RedisStore:
         """What this commit took needs nobody else's look."""
         taken = (commit.take.queue, commit.take.member) if commit.take and committed.taken else None
         for change in commit.work:
-            if isinstance(change, Wake) and (change.queue, change.member) != taken:
+            if (
+                isinstance(change, Wake)
+                and (change.queue, change.member) != taken
+                and (change.at_ms is None or change.at_ms <= committed.at_ms + RING_AHEAD_MS)
+            ):
                 self._bell.ring(Ring(commit.partition, change.queue))
 
 
